@@ -1,0 +1,1 @@
+"""Ids, JSON values, errors, cancellation and ports: what every other package may use. Pure."""

@@ -1,0 +1,1 @@
+"""The neutral vocabulary between log, loop and providers: messages, blocks, chunks, requests. Pure."""
