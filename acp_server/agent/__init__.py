@@ -1,0 +1,1 @@
+"""Agents: their lifecycle, their inbox, and the driver that runs turns and steps."""

@@ -1,0 +1,1 @@
+"""Composition: settings, credentials, and the only place that constructs services."""

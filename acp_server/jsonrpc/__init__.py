@@ -1,0 +1,1 @@
+"""JSON-RPC 2.0 over newline-framed stdio: framing, envelopes, dispatch, outbox, the process's pipes."""

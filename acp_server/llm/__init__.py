@@ -1,0 +1,1 @@
+"""The provider-neutral model runtime: adapters, failures, retry, one HTTP driver."""
