@@ -1,1 +1,1 @@
-"""Session logs on disk: a pure half (frames, rows, records, scan) and an effect half (journal, writer, catalog, lock, recovery)."""
+"""Session logs on disk: pure frames, rows, records and scan; effects in journal, writer, catalog, lock and recovery."""
