@@ -1,0 +1,127 @@
+"""The rules as data: which package stands on which layer, which modules are pure, how large things may grow."""
+
+from __future__ import annotations
+
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"base"}),
+    frozenset({"messages", "jsonrpc"}),
+    frozenset({"session"}),
+    frozenset({"persistence", "llm", "sandbox"}),
+    frozenset({"compaction", "tools"}),
+    frozenset({"agent"}),
+    frozenset({"acp"}),
+    frozenset({"app"}),
+    frozenset({"cli"}),
+    frozenset({"__main__"}),
+)
+"""From the bottom up. A package imports lower layers and itself; those on one layer do not know each other."""
+
+PURE: tuple[str, ...] = (
+    "base",
+    "messages",
+    "session",
+    "jsonrpc.framing",
+    "jsonrpc.envelope",
+    "jsonrpc.encoding",
+    "jsonrpc.errors",
+    "llm.adapter",
+    "llm.adapters",
+    "llm.failure",
+    "llm.retry",
+    "llm.sse",
+)
+"""Modules, and packages with all that is in them, that are functions of their arguments."""
+
+IMPURE_IMPORTS: frozenset[str] = frozenset(
+    {
+        "asyncio",
+        "concurrent",
+        "contextvars",
+        "fcntl",
+        "getpass",
+        "glob",
+        "http",
+        "httpcore",
+        "httpx",
+        "io",
+        "logging",
+        "mmap",
+        "multiprocessing",
+        "os",
+        "pathlib",
+        "posix",
+        "random",
+        "resource",
+        "secrets",
+        "select",
+        "selectors",
+        "shutil",
+        "signal",
+        "socket",
+        "sqlite3",
+        "ssl",
+        "subprocess",
+        "sys",
+        "tempfile",
+        "termios",
+        "threading",
+        "time",
+        "urllib.request",
+        "uuid",
+        "watchfiles",
+    }
+)
+"""What reaches a file, a clock, a socket, a process, a thread or a random number."""
+
+PURE_PARTS: frozenset[str] = frozenset({"io.BytesIO", "io.StringIO", "pathlib.PurePath", "pathlib.PurePosixPath"})
+"""Names from those modules that touch nothing outside memory."""
+
+IMPURE_CALLS: frozenset[str] = frozenset({"open", "print", "input", "breakpoint", "exec", "eval"})
+"""Builtins that no pure module calls."""
+
+IMPURE_METHODS: frozenset[str] = frozenset({"now", "utcnow", "today"})
+"""Methods of `datetime` and `date` that read the clock."""
+
+START_PATH: frozenset[str] = frozenset({"__main__"})
+"""Where an import of our own may stand inside a function: what runs before the first answer imports as it goes."""
+
+VAGUE_NAMES: tuple[str, ...] = ("Manager", "Helper", "Helpers", "Util", "Utils", "Handler", "Base", "Data", "Common")
+"""Words that say nothing about what a module or a class owns."""
+
+MODULE_LINES = 300
+FUNCTION_LINES = 40
+ARGUMENTS = 6
+PUBLIC_METHODS = 12
+"""Sizes that the report marks. They are no failures: a seam is worth more than a number."""
+
+CEILINGS: dict[str, int] = {
+    "README.md": 150,
+    "AGENTS.md": 120,
+    "CONTRIBUTING.md": 120,
+    "docs/architecture.md": 250,
+    "docs/walkthrough.md": 200,
+    "docs/protocol.md": 300,
+    "docs/log-format.md": 350,
+    "docs/event-catalog.md": 1000,
+    "docs/llm.md": 200,
+    "docs/testing.md": 150,
+    "docs/glossary.md": 100,
+}
+"""Lines a document may have. A longer one holds two subjects, or says things that another one owns."""
+
+CEILINGS_BY_FOLDER: dict[str, int] = {"docs/how-to": 80, "docs/decisions": 60, "docs": 200}
+"""For documents without a row of their own."""
+
+HOSTS: frozenset[str] = frozenset(
+    {
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        "agentclientprotocol.com",
+        "json-schema.org",
+        "api.anthropic.com",
+        "api.deepseek.com",
+        "api.openai.com",
+    }
+)
+"""Hosts that a tracked file may name: this machine, the standards, and the providers' own addresses."""

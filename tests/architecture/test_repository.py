@@ -1,0 +1,120 @@
+"""Tracked files: no address that they may not name, no path of one machine, documents that hold together."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.graph import ROOT
+from tests.architecture.rules import CEILINGS, CEILINGS_BY_FOLDER, HOSTS
+
+URL = re.compile(r"https?://(?:[^/@\s\"'<>]*@)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+NAMED_DOCUMENT = re.compile(r"\bdocs/[a-z0-9/-]+\.md\b")
+RESERVED = (".example", ".invalid", ".test", ".localhost", "example.com", "example.org", "example.net")
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    names = [name for name in listed.decode().split("\0") if name]
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def texts() -> dict[str, str]:
+    found = {}
+    for path in tracked():
+        try:
+            found[path.relative_to(ROOT).as_posix()] = path.read_text("utf-8")
+        except UnicodeDecodeError:
+            continue
+    return found
+
+
+TEXTS = texts()
+DOCUMENTS = {name: text for name, text in TEXTS.items() if name.endswith(".md")}
+
+
+def foreign_hosts(text: str) -> list[str]:
+    named = {host.rstrip(".").lower() for host in URL.findall(text)}
+    return sorted(host for host in named if host and host not in HOSTS and not host.endswith(RESERVED) and "." in host)
+
+
+def slug(heading: str) -> str:
+    kept = re.sub(r"[^\w\- ]", "", heading.strip().lower().replace("`", ""))
+    return kept.replace(" ", "-")
+
+
+def anchors(text: str) -> set[str]:
+    return {slug(line.lstrip("#")) for line in text.splitlines() if line.startswith("#")}
+
+
+def broken_links(name: str, text: str) -> list[str]:
+    broken = []
+    for target in LINK.findall(text):
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        place = (ROOT / name).parent / path if path else ROOT / name
+        if not place.exists() or (anchor and anchor not in anchors(place.read_text("utf-8"))):
+            broken.append(target)
+    return broken
+
+
+def ceiling(name: str) -> int | None:
+    if name in CEILINGS:
+        return CEILINGS[name]
+    return next((limit for folder, limit in CEILINGS_BY_FOLDER.items() if name.startswith(f"{folder}/")), None)
+
+
+def test_no_tracked_file_names_a_foreign_host() -> None:
+    named = {name: hosts for name, text in TEXTS.items() if (hosts := foreign_hosts(text))}
+    assert named == {}
+
+
+def test_no_tracked_file_names_a_path_of_this_machine() -> None:
+    places = {f"{ROOT}/", f"{Path.home()}/"} - {"//"}
+    plain = {name: text for name, text in TEXTS.items() if not name.startswith("tests/cases/")}
+    assert [(name, place) for name, text in plain.items() for place in places if place in text] == []
+
+
+def test_no_lock_file_is_tracked() -> None:
+    names = {Path(name).name for name in TEXTS}
+    assert names & {"package-lock.json", "uv.lock", "poetry.lock", "yarn.lock", "pnpm-lock.yaml"} == set()
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_a_document_holds_together(name: str) -> None:
+    text = DOCUMENTS[name]
+    assert broken_links(name, text) == []
+    limit = ceiling(name)
+    assert limit is None or text.count("\n") <= limit
+
+
+def test_every_document_that_code_cites_exists() -> None:
+    cited = {
+        (name, document)
+        for name, text in TEXTS.items()
+        if name.endswith(".py")
+        for document in NAMED_DOCUMENT.findall(text)
+    }
+    assert sorted(pair for pair in cited if not (ROOT / pair[1]).is_file()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        (f"https://packages.{'somewhere.dev'}/simple", ["packages.somewhere.dev"]),
+        (f"http://user:secret@mirror.{'elsewhere.io'}:8080/x", ["mirror.elsewhere.io"]),
+        ("http://127.0.0.1:9/ https://models.example/v1", []),
+    ],
+)
+def test_a_foreign_host_is_caught(text: str, hosts: list[str]) -> None:
+    assert foreign_hosts(text) == hosts
+
+
+def test_a_broken_link_is_caught() -> None:
+    text = "[here](README.md) [gone](docs/gone.md) [far](https://a.example) [no](README.md#no-such-part)"
+    assert broken_links("LICENSE", text) == ["docs/gone.md", "README.md#no-such-part"]
