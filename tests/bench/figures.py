@@ -1,0 +1,114 @@
+"""A measured figure, what it has to be, and the table and JSON of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import quantiles
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A row of the performance budget: `must` holds in every release, `goal` is where it has to end up.
+
+    `more` marks figures of which more is better. A row without bounds informs and is not judged.
+    """
+
+    name: str
+    unit: str
+    must: float | None = None
+    goal: float | None = None
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One target measured; `floor` is the same thing done by the relay (or the bare interpreter) in the same run."""
+
+    target: Target
+    measured: float
+    floor: float | None = None
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Return "goal", "must" or "missed"; "-" for a row that is not judged."""
+        if self.target.must is None or self.target.goal is None:
+            return "-"
+        if self._reaches(self.target.goal):
+            return "goal"
+        return "must" if self._reaches(self.target.must) else "missed"
+
+    def _reaches(self, bound: float) -> bool:
+        return self.measured >= bound if self.target.more else self.measured <= bound
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figure as a flat JSON object."""
+        rest = {"measured": self.measured, "floor": self.floor, "verdict": self.verdict, "note": self.note}
+        return {**asdict(self.target), **rest}
+
+
+TARGETS = {
+    "initialize": Target("spawn -> initialize answered, to a bare interpreter", "ratio", 2.8, 2.2),
+    "new-first": Target("initialize -> session/new answered, first in the process", "ms", 200, 110),
+    "new-later": Target("session/new answered, later", "ms", 5, 2),
+    "first-scripted": Target("spawn -> first content, scripted", "ms", 300, 180),
+    "first-http": Target("spawn -> first content, over HTTP", "ms", 600, 310),
+    "request": Target("prompt written -> model request received, warm", "ms", 8, 4),
+    "answered": Target("last delta -> prompt answered", "ms", 6, 3),
+    "cancel": Target("cancel -> prompt answered, p95", "ms", 100, 30),
+    "delta-p50": Target("delta sent -> update read, p50", "ms", 1.5, 1.1),
+    "delta-p95": Target("delta sent -> update read, p95", "ms", 4, 2.5),
+    "burst-rate": Target("burst over HTTP, deltas", "1/s", 10_000, 16_000, more=True),
+    "burst-cpu": Target("burst over HTTP, processor time a delta", "us", 90, 60),
+    "scripted-rate": Target("burst scripted, deltas", "1/s", more=True),
+    "scripted-cpu": Target("burst scripted, processor time a delta", "us"),
+    "parallel": Target("four sessions at once, 1,000 deltas each", "s", 0.5, 0.3),
+    "memory-initialize": Target("memory at the initialize answer", "MB", 15, 14),
+    "memory-idle": Target("memory warmed up, idle", "MB", 50, 40),
+    "memory-burst": Target("memory after a burst turn", "MB", 70, 55),
+    "idle-cpu": Target("processor time of one idle second", "ms"),
+    "eof-idle": Target("end of input -> exit, idle", "s", 1, 0.3),
+    "eof-turn": Target("end of input -> exit, in mid-turn", "s", 1, 0.3),
+}
+
+
+def percentile(values: Sequence[float], share: int) -> float:
+    """Return the value that `share` percent of them do not exceed."""
+    return values[0] if len(values) == 1 else quantiles(values, n=100, method="inclusive")[share - 1]
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """Return the figures as a Markdown table, one row each."""
+    rows = [
+        ("figure", "unit", "must", "goal", "measured", "floor", "verdict", "note"),
+        *(
+            (
+                figure.target.name,
+                figure.target.unit,
+                _bound(figure.target, figure.target.must),
+                _bound(figure.target, figure.target.goal),
+                _number(figure.measured),
+                _number(figure.floor),
+                figure.verdict,
+                figure.note,
+            )
+            for figure in figures
+        ),
+    ]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    return "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]])
+
+
+def _bound(target: Target, value: float | None) -> str:
+    return "" if value is None else f"{'>=' if target.more else '<='} {_number(value)}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
