@@ -1,0 +1,68 @@
+"""From the Surface to the messages a model is sent (docs/log-format.md, clauses D-1 to D-3).
+
+Owns which message an event stands for and the cache of those messages. Adds no words and no framing of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from acp_server.base.json_value import JsonValue
+from acp_server.messages.blocks import Message
+from acp_server.messages.codec import MessageFormatError, message_from_json
+from acp_server.session.events import SessionEvent
+from acp_server.session.log import EventLog
+from acp_server.session.surface import Surface
+
+
+def derive_message(event: SessionEvent) -> Message | None:
+    """Return the message that the event stands for, or None.
+
+    An assistant message without content stands for none: it hosts usage, or takes a range off the Surface.
+    """
+    if event.type == "user/message":
+        return message_from_json(event.data)
+    if event.type in ("assistant/message", "tool/result"):
+        message = _read(event.data.get("message"))
+        return message if message.content or event.type == "tool/result" else None
+    return None
+
+
+class History:
+    """The messages of one log's Surface. Each event is read once for as long as it stands there."""
+
+    def __init__(self, log: EventLog, surface: Surface) -> None:
+        self._log = log
+        self._surface = surface
+        self._generation = 0
+        self._derived: dict[int, Message | None] = {}
+        self._nodes: tuple[int, ...] = ()
+        self._messages: tuple[Message, ...] = ()
+
+    def messages(self) -> tuple[Message, ...]:
+        """Return the messages in Surface order; the objects are the same from call to call."""
+        nodes = self._surface.nodes
+        if nodes is self._nodes:
+            return self._messages
+        generation = self._surface.replace_generation
+        if generation == self._generation:
+            fresh = nodes[len(self._nodes) :]
+            self._messages += self._project(fresh)
+        else:
+            self._derived = {seq: self._derived[seq] for seq in nodes if seq in self._derived}
+            self._messages = self._project(nodes)
+            self._generation = generation
+        self._nodes = nodes
+        return self._messages
+
+    def _project(self, nodes: tuple[int, ...]) -> tuple[Message, ...]:
+        for seq in nodes:
+            if seq not in self._derived:
+                self._derived[seq] = derive_message(self._log[seq])
+        return tuple(message for seq in nodes if (message := self._derived[seq]) is not None)
+
+
+def _read(value: JsonValue) -> Message:
+    if not isinstance(value, Mapping):
+        raise MessageFormatError("the event holds no message")
+    return message_from_json(value)

@@ -1,0 +1,187 @@
+"""What the data of each event type has to hold (docs/log-format.md, table E).
+
+Owns the fields that a fold of this server reads, and the shapes that are retired. Further fields are tolerated, types
+that the table does not name are not looked at, and what stands inside a tool's or a plugin's own field is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from acp_server.base.errors import ServerError
+from acp_server.base.json_value import SAFE_INTEGER, JsonObject, JsonValue
+from acp_server.messages.blocks import Message, ModelSource, OtherSource, ToolResultBlock, ToolSource
+from acp_server.messages.codec import MessageFormatError, message_from_json
+
+RETIRED_TYPES: Final = frozenset({"request/header-delta", "mode/set"})
+
+
+class ShapeError(ServerError):
+    """Data that its event type does not allow; `field` names the place."""
+
+    def __init__(self, kind: str, field: str, reason: str) -> None:
+        super().__init__("INVALID_EVENT_DATA", f"{kind}: {field} {reason}")
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A test of one field and how its failure reads."""
+
+    holds: Callable[[JsonValue], bool]
+    reason: str
+
+
+def check_shape(kind: str, data: JsonObject) -> None:
+    """Do nothing, or raise ShapeError for data that the type does not allow, or a type or reason that is retired."""
+    if kind in RETIRED_TYPES:
+        raise ShapeError(kind, "the type", "is retired")
+    for field, check, required in _FIELDS.get(kind, ()):
+        if field not in data:
+            if required:
+                raise ShapeError(kind, field, "is missing")
+        elif not check.holds(data[field]):
+            raise ShapeError(kind, field, check.reason)
+    special = _SPECIAL.get(kind)
+    if special is not None:
+        special(data)
+
+
+def _is_ordinal(value: JsonValue) -> bool:
+    return type(value) is int and 1 <= value <= SAFE_INTEGER
+
+
+def _is_count(value: JsonValue) -> bool:
+    return type(value) is int and 0 <= value <= SAFE_INTEGER
+
+
+def _is_tagged(tag: str) -> Callable[[JsonValue], bool]:
+    return lambda value: isinstance(value, Mapping) and isinstance(value.get(tag), str) and value[tag] != ""
+
+
+def _is_list(value: JsonValue) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+_ORDINAL: Final = _Check(_is_ordinal, "is no whole number from 1")
+_COUNT: Final = _Check(_is_count, "is no whole number from 0")
+_TURN_OR_NULL: Final = _Check(lambda value: value is None or _is_ordinal(value), "is neither a number from 1 nor null")
+_TEXT: Final = _Check(lambda value: isinstance(value, str), "is no text")
+_NAME: Final = _Check(lambda value: isinstance(value, str) and value != "", "is no non-empty text")
+_LIST: Final = _Check(_is_list, "is no list")
+_OBJECT: Final = _Check(lambda value: isinstance(value, Mapping), "is no object")
+_KINDED: Final = _Check(_is_tagged("kind"), "is no object with a kind")
+_TYPED: Final = _Check(_is_tagged("type"), "is no object with a type")
+_TRUE: Final = _Check(lambda value: value is True, "is there and not true")
+_FLAG: Final = _Check(lambda value: isinstance(value, bool), "is neither true nor false")
+_TARGET: Final = _Check(lambda value: value in ("next-turn", "next-step"), "is neither next-turn nor next-step")
+_CANCELED: Final = _Check(lambda value: value == "canceled", "is not 'canceled'")
+_REASON: Final = _Check(lambda value: value in ("initial", "resume", "change"), "is no known reason")
+_STEP: Final = {"turn": _ORDINAL, "step": _ORDINAL}
+
+_TABLE: Final[Mapping[str, Mapping[str, _Check]]] = {
+    "turn/start": {"turn": _ORDINAL},
+    "turn/end": {"turn": _ORDINAL, "reason": _KINDED},
+    "step/start": _STEP,
+    "step/end": _STEP,
+    "assistant/chunk": {**_STEP, "chunk": _TYPED},
+    "assistant/message": {**_STEP, "message": _OBJECT, "usage?": _OBJECT, "interrupted?": _TRUE},
+    "tool/call": {**_STEP, "callId": _NAME, "name": _TEXT, "arguments": _TEXT},
+    "tool/result": {**_STEP, "message": _OBJECT, "error?": _OBJECT},
+    "todo/write": {"todos": _LIST},
+    "request/header": {"header": _OBJECT, "reason": _REASON},
+    "request/context": {"provider": _NAME, "model": _NAME, "contextWindow?": _COUNT},
+    "agent/inbox/spliced": {
+        "target": _TARGET,
+        "start": _COUNT,
+        "removedCount?": _COUNT,
+        "inserted": _LIST,
+        "outcome?": _CANCELED,
+    },
+    "agent-preset/selected": {"agentPreset": _NAME},
+    "llm/retry": {"retryId": _NAME, **_STEP, "retry": _ORDINAL, "delayMs": _COUNT, "failure": _OBJECT},
+    "llm/retry-started": {"retryId": _NAME, **_STEP, "retry": _ORDINAL},
+    "compaction/start": {"compactionId": _NAME, "turn": _TURN_OR_NULL},
+    "compaction/summary": {"compactionId": _NAME, "summary": _LIST},
+    "compaction/end": {"compactionId": _NAME, "turn": _TURN_OR_NULL, "error?": _TEXT},
+    "session/title": {"title": _NAME, "messageSeqs": _LIST, "source": _KINDED},
+    "command/run": {"commandId": _NAME, "name": _NAME},
+    "command/done": {"commandId": _NAME, "kind": _NAME},
+    "approval/asked": {"id": _NAME, "toolName": _NAME},
+    "approval/decided": {"id": _NAME, "outcome": _NAME},
+    "sandbox/mode": {"mode": _NAME},
+    "plan/mode": {"active": _FLAG},
+}
+_FIELDS: Final[Mapping[str, tuple[tuple[str, _Check, bool], ...]]] = {
+    kind: tuple((field.removesuffix("?"), check, not field.endswith("?")) for field, check in fields.items())
+    for kind, fields in _TABLE.items()
+}
+
+
+def _message(kind: str, data: JsonValue, role: str) -> Message:
+    try:
+        message = message_from_json(data if isinstance(data, Mapping) else {})
+    except MessageFormatError as error:
+        raise ShapeError(kind, "message", f"is malformed: {error.message}") from error
+    if message.role != role:
+        raise ShapeError(kind, "message.role", f"is not {role!r}")
+    if isinstance(message.source, OtherSource) and not message.source.kind:
+        raise ShapeError(kind, "message.source", "has no kind")
+    return message
+
+
+def _check_user_message(data: JsonObject) -> None:
+    _message("user/message", data, "user")
+
+
+def _check_assistant_message(data: JsonObject) -> None:
+    kind = "assistant/message"
+    source = _message(kind, data["message"], "assistant").source
+    if not isinstance(source, ModelSource) or not source.provider or not source.model:
+        raise ShapeError(kind, "message.source", "names no provider and model")
+
+
+def _check_tool_result(data: JsonObject) -> None:
+    kind = "tool/result"
+    message = _message(kind, data["message"], "user")
+    if not isinstance(message.source, ToolSource) or not message.source.call_id:
+        raise ShapeError(kind, "message.source", "names no call")
+    if len(message.content) != 1 or not isinstance(message.content[0], ToolResultBlock):
+        raise ShapeError(kind, "message.content", "is not exactly one tool result")
+    if message.content[0].tool_call_id != message.source.call_id:
+        raise ShapeError(kind, "message.content", "answers another call than its source")
+
+
+def _check_splice(data: JsonObject) -> None:
+    inserted = data["inserted"]
+    if isinstance(inserted, Sequence):
+        for message in inserted:
+            _message("agent/inbox/spliced", message, "user")
+
+
+def _check_request_header(data: JsonObject) -> None:
+    kind = "request/header"
+    header = data["header"]
+    config = header.get("config") if isinstance(header, Mapping) else None
+    if not isinstance(header, Mapping) or not isinstance(config, Mapping):
+        raise ShapeError(kind, "header.config", "is no object")
+    for field, required in (("provider", True), ("model", True), ("reasoningEffort", False)):
+        if (required or field in config) and not _NAME.holds(config.get(field)):
+            raise ShapeError(kind, f"header.config.{field}", _NAME.reason)
+    defaults = header.get("adapterDefaults", {})
+    if not isinstance(defaults, Mapping):
+        raise ShapeError(kind, "header.adapterDefaults", _OBJECT.reason)
+    for field, flag in defaults.items():
+        if field not in ("reasoningEffort", "maxTokens") or flag is not True or field not in config:
+            raise ShapeError(kind, f"header.adapterDefaults.{field}", "marks no field of the configuration")
+
+
+_SPECIAL: Final[Mapping[str, Callable[[JsonObject], None]]] = {
+    "user/message": _check_user_message,
+    "assistant/message": _check_assistant_message,
+    "tool/result": _check_tool_result,
+    "request/header": _check_request_header,
+    "agent/inbox/spliced": _check_splice,
+}
