@@ -1,0 +1,104 @@
+"""The stages of the test command as data, and how each one's output is counted."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many checks passed, failed and were skipped."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+Count = Callable[[int, str], Tally]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One command of the test command. `needs` are paths that have to exist: a stage that lost its files fails."""
+
+    name: str
+    argv: tuple[str, ...]
+    count: Count
+    needs: tuple[str, ...] = ()
+    limit_seconds: int = 600
+
+
+def count_one(status: int, _: str) -> Tally:
+    """Count the whole command as one check."""
+    return Tally(passed=int(status == 0), failed=int(status != 0))
+
+
+def count_pytest(status: int, output: str) -> Tally:
+    """Count by pytest's closing line. Errors and unexpected passes are failures, expected failures are skips."""
+    closing = next((line for line in reversed(output.splitlines()) if re.search(r" in [\d.]+s\b", line)), "")
+    counts = {word: int(number) for number, word in re.findall(r"(\d+) ([a-z]+)", closing)}
+    return _honest(
+        status,
+        Tally(
+            passed=counts.get("passed", 0),
+            failed=sum(counts.get(word, 0) for word in ("failed", "error", "errors", "xpassed")),
+            skipped=counts.get("skipped", 0) + counts.get("xfailed", 0),
+        ),
+    )
+
+
+def count_cases(status: int, output: str) -> Tally:
+    """Count the lines `ID pass`, `ID fail: why` and `ID skip: why` of a case runner."""
+    found = re.findall(r"^\S+ (pass|fail|skip)\b", output, re.MULTILINE)
+    return _honest(status, Tally(found.count("pass"), found.count("fail"), found.count("skip")))
+
+
+def _honest(status: int, tally: Tally) -> Tally:
+    """A command that failed without naming a check, or that ran none, is a failure."""
+    if tally.failed or (status == 0 and tally.passed):
+        return tally
+    return tally + Tally(failed=1)
+
+
+def pytest(name: str, *folders: str, plugins: tuple[str, ...] = (), limit_seconds: int = 600) -> Stage:
+    """Return a stage that runs pytest on the folders with no plugin but the named ones."""
+    wanted = ("pytest_asyncio.plugin", "_hypothesis_pytestplugin", *plugins)
+    switches = tuple(word for plugin in wanted for word in ("-p", plugin))
+    argv = (sys.executable, "-m", "pytest", "-q", *switches, *folders)
+    return Stage(name, argv, count_pytest, folders, limit_seconds)
+
+
+def cases(kind: str) -> Stage:
+    """Return a stage that runs the cases of one kind against the installed command."""
+    argv = (sys.executable, "-m", f"tests.cases.{kind}", "--cases", f"tests/cases/{kind}")
+    return Stage(f"cases-{kind}", argv, count_cases, (f"tests/cases/{kind}",))
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("lint", (sys.executable, "-m", "ruff", "check", "."), count_one),
+    Stage("format", (sys.executable, "-m", "ruff", "format", "--check", "."), count_one),
+    Stage("types", (sys.executable, "-m", "mypy"), count_one),
+    pytest("architecture", "tests/architecture"),
+    pytest("unit", "tests/unit"),
+    pytest("laws", "tests/laws"),
+    pytest("contracts", "tests/contracts"),
+    pytest("e2e", "tests/e2e"),
+    pytest("crash", "tests/crash"),
+    pytest("bench", "tests/bench"),
+    cases("rpc"),
+    cases("wire"),
+    cases("edit"),
+)
+"""In order of cost: what is cheap and says most comes first."""
