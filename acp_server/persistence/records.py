@@ -1,0 +1,137 @@
+"""Lines of the log as values and back (docs/log-format.md, clauses L-JSON, L-1 to L-5). Pure.
+
+Owns strict JSON on the way in, one form of it on the way out, and the rule for types that nobody knows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final, NoReturn, TypeAlias
+
+from acp_server.base.errors import ServerError
+from acp_server.persistence.raw_batches import COMMIT_TYPE
+from acp_server.persistence.rows import ROW_TYPES, BadRow, PackedRow, checked_row, is_row, pack_runs
+from acp_server.session.event_json import event_from_json, event_to_json
+from acp_server.session.events import REQUIRED_TYPES, SessionEvent
+from acp_server.session.header import SessionHeader
+from acp_server.session.header_json import HEADER_TYPE, header_from_json, header_to_json
+
+Entry: TypeAlias = SessionEvent | PackedRow
+
+RESERVED_TYPES: Final = frozenset({*ROW_TYPES.values(), COMMIT_TYPE, HEADER_TYPE})
+"""Types of lines that are no events; an event of such a type is refused on the way out."""
+
+
+class BadRecord(Exception):  # noqa: N818 - a finding about one line, turned into a report by `scan`
+    """A line that cannot be taken; `unsupported` is whether a later server could."""
+
+    def __init__(self, reason: str, *, unsupported: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.unsupported = unsupported
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_DECODE: Final = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
+def encode_header(header: SessionHeader) -> bytes:
+    """Return the header's line, LF included.
+
+    Raises:
+        ServerError: INVALID_SESSION_HEADER when a field holds half of a surrogate pair.
+    """
+    try:
+        return f"{_ENCODE(header_to_json(header))}\n".encode()
+    except UnicodeEncodeError:
+        raise ServerError("INVALID_SESSION_HEADER", "The session's header holds text that is no Unicode.") from None
+
+
+def encode_events(events: Iterable[SessionEvent]) -> bytes:
+    """Return the lines of one batch, runs of deltas packed, each line ended by LF.
+
+    Raises:
+        ServerError: RESERVED_EVENT_TYPE for an event whose type names another kind of line.
+    """
+    lines = [_ENCODE(_line_value(item)) for item in pack_runs(events)]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _line_value(item: Any) -> Any:
+    if not isinstance(item, SessionEvent):
+        return item
+    if item.type in RESERVED_TYPES:
+        raise ServerError("RESERVED_EVENT_TYPE", f"An event cannot have the type {item.type}.")
+    return event_to_json(item)
+
+
+def decode_json(line: bytes) -> Any:
+    """Return the value of one line; raise BadRecord when it is no strict JSON in UTF-8."""
+    try:
+        return _DECODE(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise BadRecord("a line is no JSON") from error
+
+
+def decode_header(payload: bytes) -> SessionHeader:
+    """Return the header of the first batch, which holds nothing else; raise BadRecord."""
+    if payload.count(b"\n") != 1 or not payload.endswith(b"\n"):
+        raise BadRecord("the first batch is not exactly one header line")
+    try:
+        return header_from_json(decode_json(payload))
+    except ServerError as error:
+        raise BadRecord(error.message, unsupported=error.code == "SESSION_FORMAT_UNSUPPORTED") from error
+
+
+def decode_batch(payload: bytes, seq: int) -> list[Entry]:
+    """Return the entries of a batch whose first event has to be `seq`; rows stay packed.
+
+    Raises:
+        BadRecord: a line is malformed, a seq does not follow, or a required type is not known.
+    """
+    lines = payload.split(b"\n")
+    if lines.pop() or not lines:
+        raise BadRecord("a batch does not end in a whole line")
+    entries: list[Entry] = []
+    for line in lines:
+        entry = decode_line(line, seq)
+        entries.append(entry)
+        seq += entry.count if isinstance(entry, PackedRow) else 1
+    return entries
+
+
+def decode_line(line: bytes, seq: int) -> Entry:
+    """Return the entry of one line, which has to begin at `seq`; raise BadRecord."""
+    value = decode_json(line)
+    if not isinstance(value, dict):
+        raise BadRecord("a line is no JSON object")
+    try:
+        if is_row(value):
+            row = checked_row(value, line)
+            if row.seq0 != seq:
+                raise BadRecord(f"event {row.seq0} stands where event {seq} belongs")
+            return row
+        event = event_from_json(value, seq)
+    except BadRow as error:
+        raise BadRecord(str(error)) from error
+    except ServerError as error:
+        raise BadRecord(error.message) from error
+    if event.type not in REQUIRED_TYPES and not event.ignorable:
+        reason = f"event {seq} has the type {ascii(event.type)[:80]}, which this server does not know"
+        raise BadRecord(reason, unsupported=True)
+    return event
+
+
+def first_seq(payload: bytes) -> int | None:
+    """Return the seq that a batch begins with, or None when its first line does not tell."""
+    try:
+        value = decode_json(payload[: payload.find(b"\n")])
+    except BadRecord:
+        return None
+    seq = value.get("seq0" if is_row(value) else "seq") if isinstance(value, dict) else None
+    return seq if type(seq) is int and seq >= 0 else None

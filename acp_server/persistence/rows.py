@@ -1,0 +1,179 @@
+"""Packed rows: a run of deltas as one line of the log (docs/log-format.md, clauses R-1 to R-6). Pure.
+
+Owns what may be packed and the exact way back. A row is storage, never an event: nothing above sees one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, Final
+
+from acp_server.base.json_value import SAFE_INTEGER, FrozenObject, JsonValue
+from acp_server.session.events import SessionEvent
+
+SHORTEST_RUN: Final = 3
+CHUNK_EVENT: Final = "assistant/chunk"
+ROW_TYPES: Final = {
+    "text-delta": "text-chunks",
+    "reasoning-delta": "reasoning-chunks",
+    "tool-call-delta": "tool-call-chunks",
+}
+_CHUNK_TYPES: Final = {row: chunk for chunk, row in ROW_TYPES.items()}
+_DATA_KEYS: Final = ("turn", "step", "chunk")
+_TEXT_KEYS: Final = ("type", "index", "text")
+_CALL_KEYS: Final = ("type", "index", "id", "argumentsDelta")
+_NAMED_CALL_KEYS: Final = ("type", "index", "id", "name", "argumentsDelta")
+_ROW_KEYS: Final = {"type", "seq0", "time0", "data"}
+
+
+class BadRow(Exception):  # noqa: N818 - a finding about one line, turned into a report by `scan`
+    """A packed row that does not have the shape of clause R-3."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRow:
+    """A checked row, kept as the line it came in; `count` events from `seq0` on."""
+
+    seq0: int
+    count: int
+    line: bytes
+
+
+_Key = tuple[Any, ...]
+
+
+def pack_runs(events: Iterable[SessionEvent]) -> Iterator[SessionEvent | dict[str, JsonValue]]:
+    """Iterate over the events in order, each run of SHORTEST_RUN or more like deltas as the JSON form of a row."""
+    run: list[SessionEvent] = []
+    key: _Key | None = None
+    for event in events:
+        own = _run_key(event) if event.type == CHUNK_EVENT else None
+        if own is None or own != key or not _follows(event, run[-1]):
+            yield from _close_run(run, key)
+            run, key = [], own
+        if own is None:
+            yield event
+        else:
+            run.append(event)
+    yield from _close_run(run, key)
+
+
+def _follows(event: SessionEvent, last: SessionEvent) -> bool:
+    return event.seq == last.seq + 1 and abs(event.time - last.time) <= SAFE_INTEGER
+
+
+def _run_key(event: SessionEvent) -> _Key | None:
+    """Return what the deltas of one run share, or None when the event has to be stored as it is."""
+    data: Any = event.data
+    if event.ignorable or event.surface_op is not None or event.source_event_seqs is not None:
+        return None
+    if tuple(data) != _DATA_KEYS or type(data["chunk"]) is not FrozenObject:
+        return None
+    turn, step, chunk = data["turn"], data["step"], data["chunk"]
+    kind, index, keys = chunk.get("type"), chunk.get("index"), tuple(chunk)
+    if type(turn) is not int or type(step) is not int or type(index) is not int:
+        return None
+    if keys == _TEXT_KEYS and kind in ("text-delta", "reasoning-delta"):
+        return (kind, turn, step, index) if type(chunk["text"]) is str else None
+    if kind != "tool-call-delta" or keys not in (_CALL_KEYS, _NAMED_CALL_KEYS):
+        return None
+    ident, name = chunk["id"], chunk.get("name", "")
+    if type(ident) is not str or type(name) is not str or type(chunk["argumentsDelta"]) is not str:
+        return None
+    return (kind, turn, step, index, ident, name, "name" in chunk)
+
+
+def _close_run(run: list[SessionEvent], key: _Key | None) -> Iterator[SessionEvent | dict[str, JsonValue]]:
+    if len(run) < SHORTEST_RUN or key is None:
+        yield from run
+        return
+    times = [event.time for event in run]
+    field = "argumentsDelta" if key[0] == "tool-call-delta" else "text"
+    pieces = [event.data["chunk"][field] for event in run]  # type: ignore[call-overload,index]  # _run_key looked
+    data: dict[str, JsonValue] = {"turn": key[1], "step": key[2], "index": key[3]}
+    data["dt"] = [later - earlier for earlier, later in pairwise(times)]
+    if field == "text":
+        data["texts"] = pieces
+    else:
+        data |= {"id": key[4], **({"name": key[5]} if key[6] else {}), "args": pieces}
+    yield {"type": ROW_TYPES[key[0]], "seq0": run[0].seq, "time0": times[0], "data": data}
+
+
+def is_row(value: Mapping[str, Any]) -> bool:
+    """Return whether a decoded line is a row rather than an event."""
+    return value.get("type") in _CHUNK_TYPES
+
+
+def checked_row(value: Mapping[str, Any], line: bytes) -> PackedRow:
+    """Return the row, still packed, after checking every field of its decoded form.
+
+    Raises:
+        BadRow: a key too many or too few, a field of another type, arrays that do not fit, numbers beyond 2^53 - 1.
+    """
+    data = value.get("data")
+    if value.keys() != _ROW_KEYS or not isinstance(data, Mapping):
+        raise BadRow("a packed row has the wrong keys")
+    pieces, dt = _pieces(value["type"], data), data["dt"]
+    if not isinstance(pieces, list) or not isinstance(dt, list) or len(pieces) < SHORTEST_RUN:
+        raise BadRow("a packed row has no runs of deltas")
+    if len(dt) != len(pieces) - 1 or set(map(type, pieces)) != {str} or set(map(type, dt)) != {int}:
+        raise BadRow("a packed row's deltas and times do not fit together")
+    _check_numbers(value, data, dt, len(pieces))
+    if b"\\u" in line:
+        _check_text(pieces)
+    return PackedRow(value["seq0"], len(pieces), line)
+
+
+def _pieces(kind: str, data: Mapping[str, Any]) -> object:
+    if kind != ROW_TYPES["tool-call-delta"]:
+        if data.keys() != {"turn", "step", "index", "dt", "texts"}:
+            raise BadRow("a packed row has the wrong fields")
+        return data["texts"]
+    if data.keys() - {"name"} != {"turn", "step", "index", "dt", "id", "args"}:
+        raise BadRow("a packed row has the wrong fields")
+    if type(data["id"]) is not str or type(data.get("name", "")) is not str:
+        raise BadRow("a packed row names its call by something that is no text")
+    _check_text([data["id"], data.get("name", "")])
+    return data["args"]
+
+
+def _check_numbers(value: Mapping[str, Any], data: Mapping[str, Any], dt: list[int], count: int) -> None:
+    singles = (value["seq0"], value["time0"], data["turn"], data["step"], data["index"])
+    if any(type(number) is not int for number in singles):
+        raise BadRow("a packed row has a number that is none")
+    times = list(accumulate(dt, initial=value["time0"]))
+    extremes = (*singles, value["seq0"] + count, min(times), max(times), min(dt), max(dt))
+    if value["seq0"] < 0 or any(abs(number) > SAFE_INTEGER for number in extremes):
+        raise BadRow("a packed row has a number out of range")
+
+
+def _check_text(pieces: list[str]) -> None:
+    try:
+        "".join(pieces).encode()
+    except UnicodeEncodeError:
+        raise BadRow("a packed row holds half of a surrogate pair") from None
+
+
+def unpack_row(value: Mapping[str, Any]) -> list[SessionEvent]:
+    """Return the events of a decoded row that `checked_row` has accepted; the exact inverse of `pack_runs`."""
+    data = value["data"]
+    kind, turn, step = _CHUNK_TYPES[value["type"]], data["turn"], data["step"]
+    times = accumulate(data["dt"], initial=value["time0"])
+    if kind == "tool-call-delta":
+        shared = {"type": kind, "index": data["index"], "id": data["id"]}
+        if "name" in data:
+            shared["name"] = data["name"]
+        field, pieces = "argumentsDelta", data["args"]
+    else:
+        shared, field, pieces = {"type": kind, "index": data["index"]}, "text", data["texts"]
+    return [
+        SessionEvent(
+            CHUNK_EVENT,
+            seq,
+            time,
+            FrozenObject(turn=turn, step=step, chunk=FrozenObject({**shared, field: piece})),
+        )
+        for seq, (time, piece) in enumerate(zip(times, pieces, strict=True), value["seq0"])
+    ]

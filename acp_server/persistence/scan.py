@@ -1,0 +1,119 @@
+"""Reading a whole log from bytes (docs/log-format.md, clauses S-1 to S-7). Pure; never raises, whatever the bytes.
+
+Owns the judgement between a torn end, which a crash can leave, and damage, which none can: when a whole batch with
+later events follows the unreadable place, the place was once on stable storage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from acp_server.persistence.batches import Encoding, find_batches, read_batch
+from acp_server.persistence.frames import BadBatch
+from acp_server.persistence.records import BadRecord, Entry, decode_batch, decode_header, first_seq
+from acp_server.persistence.rows import PackedRow
+from acp_server.session.header import SessionHeader
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSpan:
+    """Where one batch of events lies: bytes `offset` to `end`, events `first_seq` to `next_seq` (excluded)."""
+
+    offset: int
+    end: int
+    first_seq: int
+    next_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Why reading stopped at byte `offset`, after event `last_seq` (-1: before the first).
+
+    `torn` is what a crash leaves; `corrupt` is what none can; `unsupported` needs another version of the server.
+    """
+
+    kind: Literal["torn", "corrupt", "unsupported"]
+    offset: int
+    last_seq: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a log holds: everything up to byte `good_length` is whole; `damage` is what comes then, if anything."""
+
+    header: SessionHeader | None = None
+    entries: list[Entry] = field(default_factory=list)
+    spans: list[BatchSpan] = field(default_factory=list)
+    next_seq: int = 0
+    good_length: int = 0
+    damage: Damage | None = None
+
+
+def scan_log(data: bytes, encoding: Encoding) -> Scan:
+    """Return header, entries and batch table of a log, as far as they are good."""
+    scan = Scan()
+    try:
+        payload, end = read_batch(encoding, data, 0)
+        scan.header = decode_header(payload)
+    except (BadBatch, BadRecord) as error:
+        unsupported = isinstance(error, BadRecord) and error.unsupported
+        reason = f"the header cannot be read: {error.reason}" if data else "the file is empty"
+        kind: Literal["corrupt", "unsupported"] = "unsupported" if unsupported else "corrupt"
+        scan.damage = Damage(kind, 0, -1, error.reason if unsupported else reason)
+        return scan
+    scan.good_length = end
+    continue_scan(scan, data, encoding)
+    return scan
+
+
+def continue_scan(scan: Scan, data: bytes, encoding: Encoding, base: int = 0) -> None:
+    """Read on from `scan.good_length`; `data` begins at byte `base` of the file."""
+    while scan.damage is None and scan.good_length - base < len(data):
+        start = scan.good_length - base
+        try:
+            payload, end = read_batch(encoding, data, start)
+            entries = decode_batch(payload, scan.next_seq)
+        except BadBatch as error:
+            later = _later_batch(data, encoding, start, scan.next_seq)
+            scan.damage = _damage(scan, "corrupt" if later else "torn", error.reason)
+        except BadRecord as error:
+            scan.damage = _damage(scan, "unsupported" if error.unsupported else "corrupt", error.reason)
+        else:
+            _take(scan, entries, base + end)
+
+
+def _take(scan: Scan, entries: list[Entry], end: int) -> None:
+    last = entries[-1]
+    next_seq = last.seq0 + last.count if isinstance(last, PackedRow) else last.seq + 1
+    scan.entries += entries
+    scan.spans.append(BatchSpan(scan.good_length, end, scan.next_seq, next_seq))
+    scan.next_seq, scan.good_length = next_seq, end
+
+
+def _damage(scan: Scan, kind: Literal["torn", "corrupt", "unsupported"], reason: str) -> Damage:
+    return Damage(kind, scan.good_length, scan.next_seq - 1, reason)
+
+
+def _later_batch(data: bytes, encoding: Encoding, start: int, next_seq: int) -> bool:
+    """Return whether a whole batch with events from `next_seq` or later stands behind the unreadable place."""
+    for _, _, payload in find_batches(encoding, data, start + 1):
+        seq = first_seq(payload)
+        if seq is not None and seq >= next_seq:
+            return True
+    return False
+
+
+def later_entries(data: bytes, encoding: Encoding, scan: Scan) -> list[tuple[int, list[Entry]]]:
+    """Return (byte, entries) of each readable batch behind the damage, in the order of the file, for salvage."""
+    found: list[tuple[int, list[Entry]]] = []
+    for start, _, payload in find_batches(encoding, data, scan.good_length + 1):
+        seq = first_seq(payload)
+        if seq is None:
+            continue
+        try:
+            found.append((start, decode_batch(payload, seq)))
+        except BadRecord:
+            continue
+    return found
