@@ -1,18 +1,22 @@
 """From the Surface to the messages a model is sent (docs/log-format.md, clauses D-1 to D-3).
 
-Owns which message an event stands for and the cache of those messages. Adds no words and no framing of its own.
+Owns which message an event stands for and the cache of those messages, and the latest `request/header` and
+`request/context`. Adds no words and no framing of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from acp_server.base.json_value import JsonValue
+from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.messages.blocks import Message
 from acp_server.messages.codec import MessageFormatError, message_from_json
 from acp_server.session.events import SessionEvent
 from acp_server.session.log import EventLog
+from acp_server.session.request_header import EpochHeader
 from acp_server.session.surface import Surface
+
+__all__ = ["EpochHeader", "History", "RequestFold", "derive_message"]
 
 
 def derive_message(event: SessionEvent) -> Message | None:
@@ -60,6 +64,33 @@ class History:
             if seq not in self._derived:
                 self._derived[seq] = derive_message(self._log[seq])
         return tuple(message for seq in nodes if (message := self._derived[seq]) is not None)
+
+
+class RequestFold:
+    """The latest header and context of a log's requests; each event is read when somebody asks."""
+
+    def __init__(self) -> None:
+        self._header: SessionEvent | None = None
+        self._read: EpochHeader | None = None
+        self._context: JsonObject | None = None
+
+    def apply(self, event: SessionEvent) -> None:
+        """Take the log's next event."""
+        if event.type == "request/header":
+            self._header, self._read = event, None
+        elif event.type == "request/context":
+            self._context = event.data
+
+    def header(self) -> EpochHeader | None:
+        """Return the latest header in canonical form, None while there is none."""
+        if self._read is None and self._header is not None:
+            data = self._header.data["header"]
+            self._read = EpochHeader.from_json(data if isinstance(data, Mapping) else {})
+        return self._read
+
+    def context(self) -> JsonObject | None:
+        """Return the latest `{provider, model, contextWindow?}`, None while there is none."""
+        return self._context
 
 
 def _read(value: JsonValue) -> Message:

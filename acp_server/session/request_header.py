@@ -19,12 +19,13 @@ ADAPTER_DEFAULTS: Final = ("reasoningEffort", "maxTokens")
 _OPTIONS: Final = (("reasoningEffort", "reasoning_effort"), ("temperature", "temperature"), ("maxTokens", "max_tokens"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EpochHeader:
     """One request's configuration, system prompt and tools, in canonical form by construction.
 
     `adapter_defaults` names the fields of the configuration that the adapter chose, by their JSON names. An empty
-    system prompt is None.
+    system prompt is None. Two headers are equal when they make the same request: the order of tools and of a schema's
+    keys counts, whether a list is a list or a tuple does not.
     """
 
     config: CallConfig
@@ -36,60 +37,40 @@ class EpochHeader:
         if self.system == "":
             object.__setattr__(self, "system", None)
 
-    def same_as(self, other: EpochHeader) -> bool:
-        """Return whether both make the same request: the order of tools and of a schema's keys counts."""
-        return (self.config, self.adapter_defaults, self.system) == (
-            other.config,
-            other.adapter_defaults,
-            other.system,
-        ) and _text_of(self.tools) == _text_of(other.tools)
-
-
-@dataclass(frozen=True, slots=True)
-class RequestContext:
-    """Where requests go, as the log records it when it changes; `context_window` is in tokens, None is unknown."""
-
-    provider: str
-    model: str
-    context_window: int | None = None
-
-
-def epoch_header_to_json(header: EpochHeader) -> dict[str, JsonValue]:
-    """Return `{config, adapterDefaults?, system?, tools?}`; what is empty is left out."""
-    data: dict[str, JsonValue] = {"config": _config_to_json(header.config)}
-    if header.adapter_defaults:
-        data["adapterDefaults"] = {key: True for key in ADAPTER_DEFAULTS if key in header.adapter_defaults}
-    if header.system is not None:
-        data["system"] = header.system
-    if header.tools:
-        data["tools"] = _tools_to_json(header.tools)
-    return data
-
-
-def epoch_header_from_json(data: JsonObject) -> EpochHeader:
-    """Return the header; raise ServerError INVALID_EVENT_DATA when a field has the wrong type."""
-    try:
-        defaults = data.get("adapterDefaults", {})
-        return EpochHeader(
-            config=_config_from_json(_object(data["config"])),
-            system=_text(data["system"]) if "system" in data else None,
-            tools=tuple(_tool_from_json(_object(tool)) for tool in _list(data.get("tools", ()))),
-            adapter_defaults=frozenset(key for key, flag in _object(defaults).items() if flag is True),
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EpochHeader):
+            return NotImplemented
+        mine = (self.config, self.adapter_defaults, self.system)
+        return mine == (other.config, other.adapter_defaults, other.system) and _text_of(self.tools) == _text_of(
+            other.tools
         )
-    except (KeyError, TypeError) as error:
-        raise ServerError("INVALID_EVENT_DATA", f"request/header: the header is malformed ({error})") from error
 
+    def __hash__(self) -> int:
+        return hash((self.config, self.adapter_defaults, self.system))
 
-def request_context_to_json(context: RequestContext) -> dict[str, JsonValue]:
-    """Return `{provider, model, contextWindow?}`."""
-    window = {} if context.context_window is None else {"contextWindow": context.context_window}
-    return {"provider": context.provider, "model": context.model, **window}
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return `{config, adapterDefaults?, system?, tools?}`; what is empty is left out."""
+        data: dict[str, JsonValue] = {"config": _config_to_json(self.config)}
+        if self.adapter_defaults:
+            data["adapterDefaults"] = {key: True for key in ADAPTER_DEFAULTS if key in self.adapter_defaults}
+        if self.system is not None:
+            data["system"] = self.system
+        if self.tools:
+            data["tools"] = _tools_to_json(self.tools)
+        return data
 
-
-def request_context_from_json(data: JsonObject) -> RequestContext:
-    """Return the context of an event whose shape was checked."""
-    window = data.get("contextWindow")
-    return RequestContext(str(data["provider"]), str(data["model"]), window if isinstance(window, int) else None)
+    @classmethod
+    def from_json(cls, data: JsonObject) -> EpochHeader:
+        """Return the header; raise ServerError INVALID_EVENT_DATA when a field has the wrong type."""
+        try:
+            return cls(
+                config=_config_from_json(_object(data["config"])),
+                system=_text(data["system"]) if "system" in data else None,
+                tools=tuple(_tool_from_json(_object(tool)) for tool in _list(data.get("tools", ()))),
+                adapter_defaults=frozenset(_object(data.get("adapterDefaults", {}))),
+            )
+        except (KeyError, TypeError) as error:
+            raise ServerError("INVALID_EVENT_DATA", f"request/header: the header is malformed ({error})") from error
 
 
 def _config_to_json(config: CallConfig) -> dict[str, JsonValue]:

@@ -75,6 +75,10 @@ class Surface:
         self._catch_up()
         return seq >= 0 and seq in self._next
 
+    def fold(self) -> None:
+        """Check and take in what the log holds already; raise what `plan` raises."""
+        self._catch_up()
+
     def plan(self, event: SessionEvent) -> Plan:
         """Return what the event, which is the log's next one, would do.
 
