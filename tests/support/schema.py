@@ -1,0 +1,172 @@
+"""The schema oracle: what the agent sends, held against the stable v1 schema of the protocol's own SDK.
+
+Two judgements of each frame: the schema itself, and a stricter audit that finds keys which the schema does not know,
+at any depth. Free-form objects (`_meta`, `rawInput` and the like) are open to any key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, TypeAlias
+
+import jsonschema  # type: ignore[import-untyped]  # it ships no annotations
+from jsonschema.exceptions import best_match  # type: ignore[import-untyped]  # it ships no annotations
+
+from tests.support import node
+from tests.support.trace import Obj, Trace, id_key
+
+Validator: TypeAlias = Callable[[Any], list[str]]
+"""Returns what is wrong with a value; nothing when it fits."""
+
+ENVELOPES = {
+    frozenset({"jsonrpc", "id", "method", "params"}),
+    frozenset({"jsonrpc", "id", "method"}),
+    frozenset({"jsonrpc", "method", "params"}),
+    frozenset({"jsonrpc", "method"}),
+    frozenset({"jsonrpc", "id", "result"}),
+    frozenset({"jsonrpc", "id", "error"}),
+}
+
+
+def validator(schema: Obj) -> Validator:
+    """Return a function that says where a value leaves the schema and why; one sentence for one fault."""
+    compiled = jsonschema.Draft202012Validator(schema)
+
+    def judge(value: Any) -> list[str]:
+        return [_sentence(error) for error in compiled.iter_errors(value)]
+
+    return judge
+
+
+def _sentence(error: Any) -> str:
+    deepest = best_match([error]) if error.context else error
+    return f"{deepest.json_path}: {deepest.message[:200]}"
+
+
+class Oracle:
+    """Judges frames of one agent by one schema, whose definitions say to which side and method they belong."""
+
+    def __init__(self, schema: Obj) -> None:
+        self._definitions: Obj = schema["$defs"]
+        self._roots: dict[str, Obj] = {}
+        self._validators: dict[int, tuple[Obj, Any]] = {}
+        self.calls: dict[str, str] = {}
+        """Method -> definition of the params, for what an agent sends."""
+        self.results: dict[str, str] = {}
+        """Method -> definition of the result, for what an agent answers."""
+        for name, definition in self._definitions.items():
+            side, method = definition.get("x-side"), definition.get("x-method")
+            if method and name.endswith(("Request", "Notification")) and side in {"client", "protocol"}:
+                self.calls[method] = name
+            elif method and name.endswith("Response") and side == "agent":
+                self.results[method] = name
+        self._updates: dict[str, Obj] = {
+            variant["properties"]["sessionUpdate"]["const"]: variant
+            for variant in self._definitions["SessionUpdate"]["oneOf"]
+        }
+        notification = self._definitions["SessionNotification"]
+        around = {**notification["properties"], "update": {"type": "object"}}
+        self._around_update: Obj = {**notification, "properties": around}
+
+    def frame(self, value: Any, answered: str | None = None) -> list[str]:
+        """Return what is wrong with one frame; `answered` is the method that an answer belongs to."""
+        if not isinstance(value, dict) or frozenset(value) not in ENVELOPES:
+            return [f"the envelope is {sorted(value) if isinstance(value, dict) else value!r}"]
+        if "method" in value:
+            return self._call(value)
+        if "error" in value:
+            return self._fits(self._root("Error"), value["error"], "error")
+        if not isinstance(value["result"], dict):
+            return [f"the result of {answered} is {value['result']!r}, no object"]
+        if answered not in self.results:
+            return []
+        return self._fits(self._root(self.results[answered]), value["result"], f"result of {answered}")
+
+    def _call(self, value: Obj) -> list[str]:
+        method = value["method"]
+        if method.startswith("_"):
+            return []
+        if method not in self.calls:
+            return [f"{method} is no method that an agent may call"]
+        is_request = self.calls[method].endswith("Request")
+        if is_request != ("id" in value):
+            return [f"{method} has {'no id' if is_request else 'an id'}"]
+        if method == "session/update":
+            return self._update(value.get("params"))
+        return self._fits(self._root(self.calls[method]), value.get("params"), method)
+
+    def _update(self, params: Any) -> list[str]:
+        """Judge an update by the one variant that its kind names: quicker than by all, and with a plain sentence."""
+        wrong = self._fits(self._around_update, params, "session/update")
+        if wrong:
+            return wrong
+        kind = params["update"].get("sessionUpdate")
+        if kind not in self._updates:
+            return [f"session/update: there is no update {kind!r}"]
+        return self._fits(self._updates[kind], params["update"], kind)
+
+    def _fits(self, schema: Obj, value: Any, where: str) -> list[str]:
+        wrong = [_sentence(error) for error in self._validator(schema).iter_errors(value)]
+        strange = self._unknown([schema], value, "$") if not wrong else ()
+        wrong += [f"{path} is a key that the schema does not know" for path in strange]
+        return [f"{where}: {why}" for why in wrong]
+
+    def _unknown(self, schemas: list[Obj], value: Any, path: str) -> Iterator[str]:
+        shapes = [shape for schema in schemas for shape in self._shapes(schema, value)]
+        if isinstance(value, list):
+            items = [shape["items"] for shape in shapes if "items" in shape]
+            for n, item in enumerate(value):
+                yield from self._unknown(items, item, f"{path}[{n}]")
+        elif isinstance(value, dict):
+            tables: list[Obj] = [shape["properties"] for shape in shapes if "properties" in shape]
+            if not tables or any(shape.get("additionalProperties") for shape in shapes):
+                return
+            for key, inner in value.items():
+                found = [table[key] for table in tables if key in table]
+                if found:
+                    yield from self._unknown(found, inner, f"{path}.{key}")
+                else:
+                    yield f"{path}.{key}"
+
+    def _shapes(self, schema: Obj, value: Any) -> Iterator[Obj]:
+        """Give the plain schemas that hold for this value: through references, and of choices those that fit."""
+        yield schema
+        if "$ref" in schema:
+            yield from self._shapes(self._definitions[schema["$ref"].rsplit("/", 1)[1]], value)
+        for part in schema.get("allOf", []):
+            yield from self._shapes(part, value)
+        for part in schema.get("anyOf", []) + schema.get("oneOf", []):
+            if self._validator(part).is_valid(value):
+                yield from self._shapes(part, value)
+
+    def _root(self, name: str) -> Obj:
+        return self._roots.setdefault(name, {"$ref": f"#/$defs/{name}"})
+
+    def _validator(self, schema: Obj) -> Any:
+        """Return the compiled schema, kept with it: the parts of one schema are told apart by identity."""
+        if id(schema) not in self._validators:
+            compiled = jsonschema.Draft202012Validator({**schema, "$defs": self._definitions})
+            self._validators[id(schema)] = (schema, compiled)
+        return self._validators[id(schema)][1]
+
+    def trace(self, trace: Trace) -> list[str]:
+        """Return what is wrong with all frames that the agent sent."""
+        wrong: list[str] = []
+        asked: dict[tuple[int, str], str] = {}
+        for frame in trace.frames:
+            value = frame.value
+            if frame.way == "sent":
+                if frame.is_request() and isinstance(value["method"], str):
+                    asked[frame.proc, id_key(value["id"])] = value["method"]
+                continue
+            answered = asked.get((frame.proc, id_key(value["id"]))) if frame.is_answer() else None
+            wrong += [f"{why}: {frame.raw[:200]!r}" for why in self.frame(value, answered)]
+        return wrong
+
+
+@cache
+def stable() -> Oracle:
+    """Return the oracle of the stable v1 schema; Node's packages are installed when they are not there."""
+    return Oracle(json.loads((node.schema_folder() / "schema.json").read_text("utf-8")))
