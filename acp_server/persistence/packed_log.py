@@ -67,5 +67,5 @@ class PackedLog:
 
     def _events_of(self, row: PackedRow) -> list[SessionEvent]:
         if self._open is None or self._open[0] is not row:
-            self._open = (row, unpack_row(decode_json(row.line)))
+            self._open = (row, unpack_row(decode_json(row.line.decode())))
         return self._open[1]

@@ -37,7 +37,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_DECODE: Final = json.JSONDecoder(parse_constant=_refuse_constant).decode
+_DECODE: Final = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
 
 
 def encode_header(header: SessionHeader) -> bytes:
@@ -70,12 +70,22 @@ def _line_value(item: Any) -> Any:
     return event_to_json(item)
 
 
-def decode_json(line: bytes) -> Any:
-    """Return the value of one line; raise BadRecord when it is no strict JSON in UTF-8."""
+def decode_json(line: str) -> Any:
+    """Return the value of one line, LF excluded; raise BadRecord when it is not exactly one strict JSON value."""
     try:
-        return _DECODE(line.decode())
+        value, end = _DECODE(line)
     except (ValueError, RecursionError) as error:
         raise BadRecord("a line is no JSON") from error
+    if end != len(line):
+        raise BadRecord("a line holds more than one JSON value")
+    return value
+
+
+def _text(payload: bytes) -> str:
+    try:
+        return payload.decode()
+    except UnicodeDecodeError as error:
+        raise BadRecord("a line is no UTF-8") from error
 
 
 def decode_header(payload: bytes) -> SessionHeader:
@@ -83,7 +93,7 @@ def decode_header(payload: bytes) -> SessionHeader:
     if payload.count(b"\n") != 1 or not payload.endswith(b"\n"):
         raise BadRecord("the first batch is not exactly one header line")
     try:
-        return header_from_json(decode_json(payload))
+        return header_from_json(decode_json(_text(payload[:-1])))
     except ServerError as error:
         raise BadRecord(error.message, unsupported=error.code == "SESSION_FORMAT_UNSUPPORTED") from error
 
@@ -94,7 +104,7 @@ def decode_batch(payload: bytes, seq: int) -> list[Entry]:
     Raises:
         BadRecord: a line is malformed, a seq does not follow, or a required type is not known.
     """
-    lines = payload.split(b"\n")
+    lines = _text(payload).split("\n")
     if lines.pop() or not lines:
         raise BadRecord("a batch does not end in a whole line")
     entries: list[Entry] = []
@@ -105,7 +115,7 @@ def decode_batch(payload: bytes, seq: int) -> list[Entry]:
     return entries
 
 
-def decode_line(line: bytes, seq: int) -> Entry:
+def decode_line(line: str, seq: int) -> Entry:
     """Return the entry of one line, which has to begin at `seq`; raise BadRecord."""
     value = decode_json(line)
     if not isinstance(value, dict):
@@ -130,7 +140,7 @@ def decode_line(line: bytes, seq: int) -> Entry:
 def first_seq(payload: bytes) -> int | None:
     """Return the seq that a batch begins with, or None when its first line does not tell."""
     try:
-        value = decode_json(payload[: payload.find(b"\n")])
+        value = decode_json(_text(payload[: payload.find(b"\n")]))
     except BadRecord:
         return None
     seq = value.get("seq0" if is_row(value) else "seq") if isinstance(value, dict) else None

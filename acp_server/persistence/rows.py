@@ -106,7 +106,7 @@ def is_row(value: Mapping[str, Any]) -> bool:
     return value.get("type") in _CHUNK_TYPES
 
 
-def checked_row(value: Mapping[str, Any], line: bytes) -> PackedRow:
+def checked_row(value: Mapping[str, Any], line: str) -> PackedRow:
     """Return the row, still packed, after checking every field of its decoded form.
 
     Raises:
@@ -121,9 +121,9 @@ def checked_row(value: Mapping[str, Any], line: bytes) -> PackedRow:
     if len(dt) != len(pieces) - 1 or set(map(type, pieces)) != {str} or set(map(type, dt)) != {int}:
         raise BadRow("a packed row's deltas and times do not fit together")
     _check_numbers(value, data, dt, len(pieces))
-    if b"\\u" in line:
-        _check_text(pieces)
-    return PackedRow(value["seq0"], len(pieces), line)
+    if "\\u" in line:
+        _check_text([*pieces, data.get("id", ""), data.get("name", "")])
+    return PackedRow(value["seq0"], len(pieces), line.encode())
 
 
 def _pieces(kind: str, data: Mapping[str, Any]) -> object:
@@ -135,17 +135,15 @@ def _pieces(kind: str, data: Mapping[str, Any]) -> object:
         raise BadRow("a packed row has the wrong fields")
     if type(data["id"]) is not str or type(data.get("name", "")) is not str:
         raise BadRow("a packed row names its call by something that is no text")
-    _check_text([data["id"], data.get("name", "")])
     return data["args"]
 
 
 def _check_numbers(value: Mapping[str, Any], data: Mapping[str, Any], dt: list[int], count: int) -> None:
     singles = (value["seq0"], value["time0"], data["turn"], data["step"], data["index"])
-    if any(type(number) is not int for number in singles):
+    if set(map(type, singles)) != {int}:
         raise BadRow("a packed row has a number that is none")
-    times = list(accumulate(dt, initial=value["time0"]))
-    extremes = (*singles, value["seq0"] + count, min(times), max(times), min(dt), max(dt))
-    if value["seq0"] < 0 or any(abs(number) > SAFE_INTEGER for number in extremes):
+    numbers = [*singles, value["seq0"] + count, *dt, *accumulate(dt, initial=value["time0"])]
+    if value["seq0"] < 0 or min(numbers) < -SAFE_INTEGER or max(numbers) > SAFE_INTEGER:
         raise BadRow("a packed row has a number out of range")
 
 

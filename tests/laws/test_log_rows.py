@@ -106,9 +106,9 @@ GOOD = {**ROW["data"], "dt": [0, 0], "texts": ["a", "b", "c"]}  # type: ignore[d
 )
 def test_a_malformed_row_is_refused(row: object) -> None:
     with pytest.raises(BadRecord):
-        decode_line(json.dumps(row).encode(), 0)
+        decode_line(json.dumps(row), 0)
 
 
 def test_a_row_that_does_not_begin_at_its_place_is_refused() -> None:
     with pytest.raises(BadRecord, match="event 0 stands where event 4 belongs"):
-        decode_line(json.dumps({**ROW, "data": GOOD}).encode(), 4)
+        decode_line(json.dumps({**ROW, "data": GOOD}), 4)
