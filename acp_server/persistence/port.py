@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
+from acp_server.base.ports import Journal
 from acp_server.session.events import SessionEvent
 from acp_server.session.header import SessionHeader
 from acp_server.session.log import EventLog
@@ -34,11 +35,11 @@ class ObservedSession(Protocol):
         ...
 
     @property
-    def log(self) -> EventLog:
+    def events(self) -> EventLog:
         """Return the session's events so far."""
         ...
 
-    def subscribe(self, observer: Callable[[SessionEvent], None]) -> Callable[[], None]:
+    def observe(self, observer: Callable[[SessionEvent], None]) -> Callable[[], None]:
         """Call `observer` with each event committed from here on; return what ends that."""
         ...
 
@@ -163,11 +164,12 @@ class SessionPersistence(Protocol):
         """
         ...
 
-    def attach(self, session: ObservedSession, on_health: HealthListener | None = None) -> None:
+    def attach(self, session: ObservedSession, on_health: HealthListener | None = None) -> Journal:
         """Write what the session holds beyond what is stored, and every later event, behind its back.
 
         The session was created by `create`, loaded by `prepare` or made by `fork` on this store. Never blocks and
-        never raises for the disk: failures show in `on_health`, in `flush` and in `room`.
+        never raises for the disk: failures show in `on_health`, in `flush` and in `room`. Returns the session's
+        own side of it: the same `flush` and `room` for who knows only the session, raising the same errors.
 
         Raises:
             PersistenceError: SESSION_NOT_FOUND when the store never heard of the id.
