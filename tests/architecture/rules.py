@@ -27,7 +27,9 @@ PURE: tuple[str, ...] = (
     "llm.adapter",
     "llm.adapters",
     "llm.failure",
+    "llm.masking",
     "llm.retry",
+    "llm.retry_after",
     "llm.sse",
 )
 """Modules, and packages with all that is in them, that are functions of their arguments."""
@@ -85,7 +87,7 @@ IMPURE_METHODS: frozenset[str] = frozenset({"now", "utcnow", "today"})
 START_PATH: frozenset[str] = frozenset({"__main__"})
 """Where an import of our own may stand inside a function: what runs before the first answer imports as it goes."""
 
-VAGUE_NAMES: tuple[str, ...] = ("Manager", "Helper", "Helpers", "Util", "Utils", "Handler", "Base", "Data", "Common")
+VAGUE_NAMES: tuple[str, ...] = ("Manager", "Helper", "Helpers", "Util", "Utils", "Handler", "Base")
 """Words that say nothing about what a module or a class owns."""
 
 MODULE_LINES = 300

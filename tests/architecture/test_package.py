@@ -129,4 +129,4 @@ def test_the_report_is_printed() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.architecture"], cwd=graph.ROOT, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr, done.stdout) == (0, "", report(PACKAGE) + "\n")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", report(graph.package()) + "\n")

@@ -14,6 +14,8 @@ from tests.architecture.rules import CEILINGS, CEILINGS_BY_FOLDER, HOSTS
 URL = re.compile(r"https?://(?:[^/@\s\"'<>]*@)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 NAMED_DOCUMENT = re.compile(r"\bdocs/[a-z0-9/-]+\.md\b")
+CITATION = re.compile(r"\b(docs/[a-z0-9/-]+\.md),?\s+clauses?\s+((?:[A-Z]{1,3}-\d+(?:,\s+|\s+to\s+|\s+and\s+)?)+)")
+CLAUSE = re.compile(r"\b([A-Z]{1,3})-(\d+)(?:\s+to\s+[A-Z]{1,3}-(\d+))?")
 RESERVED = (".example", ".invalid", ".test", ".localhost", "example.com", "example.org", "example.net")
 
 
@@ -63,6 +65,13 @@ def broken_links(name: str, text: str) -> list[str]:
     return broken
 
 
+def clauses(text: str) -> set[tuple[str, int]]:
+    found = set()
+    for letters, first, last in CLAUSE.findall(text):
+        found |= {(letters, number) for number in range(int(first), int(last or first) + 1)}
+    return found
+
+
 def ceiling(name: str) -> int | None:
     if name in CEILINGS:
         return CEILINGS[name]
@@ -103,6 +112,18 @@ def test_every_document_that_code_cites_exists() -> None:
     assert sorted(pair for pair in cited if not (ROOT / pair[1]).is_file()) == []
 
 
+def test_every_clause_that_code_cites_exists() -> None:
+    stated = {name: clauses(text) for name, text in DOCUMENTS.items()}
+    missing = {
+        (name, document, f"{letters}-{number}")
+        for name, text in TEXTS.items()
+        if name.endswith(".py")
+        for document, cited in CITATION.findall(text)
+        for letters, number in clauses(cited) - stated.get(document, set())
+    }
+    assert sorted(missing) == []
+
+
 @pytest.mark.parametrize(
     ("text", "hosts"),
     [
@@ -113,6 +134,11 @@ def test_every_document_that_code_cites_exists() -> None:
 )
 def test_a_foreign_host_is_caught(text: str, hosts: list[str]) -> None:
     assert foreign_hosts(text) == hosts
+
+
+def test_clauses_are_read_singly_and_in_ranges() -> None:
+    assert clauses("**A-01** A-05 to A-07, L-JSON") == {("A", 1), ("A", 5), ("A", 6), ("A", 7)}
+    assert CITATION.findall("see docs/x.md, clauses A-1 to A-3 and B-2.") == [("docs/x.md", "A-1 to A-3 and B-2")]
 
 
 def test_a_broken_link_is_caught() -> None:
