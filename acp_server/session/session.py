@@ -59,6 +59,7 @@ class Session:
         self._observers: tuple[Observer, ...] = ()
         self._validators: tuple[Observer, ...] = ()
         self._publishing = False
+        self._attached = False
         self._deferred: list[Callable[[], None]] = []
         self._check_seed()
         if seeded and not self._ends_seed():
@@ -129,6 +130,16 @@ class Session:
             self._deferred.append(callback)
         else:
             callback()
+
+    def attach(self) -> None:
+        """Belong to a store; raise ServerError SESSION_ATTACHED when it belongs to one."""
+        if self._attached:
+            raise ServerError("SESSION_ATTACHED", f"The session {self.id} belongs to a store already.")
+        self._attached = True
+
+    def release(self) -> None:
+        """Belong to no store."""
+        self._attached = False
 
     def messages(self) -> tuple[Message, ...]:
         """Return the messages that a model would see, in order."""
