@@ -16,6 +16,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 NAMED_DOCUMENT = re.compile(r"\bdocs/[a-z0-9/-]+\.md\b")
 CITATION = re.compile(r"\b(docs/[a-z0-9/-]+\.md),?\s+clauses?\s+((?:[A-Z]{1,3}-\d+(?:,\s+|\s+to\s+|\s+and\s+)?)+)")
 CLAUSE = re.compile(r"\b([A-Z]{1,3})-(\d+)(?:\s+to\s+[A-Z]{1,3}-(\d+))?")
+SUMMARISED = ("llm/adapters/", "llm/scripted/", "persistence/")
 RESERVED = (".example", ".invalid", ".test", ".localhost", "example.com", "example.org", "example.net")
 
 
@@ -110,6 +111,36 @@ def test_every_document_that_code_cites_exists() -> None:
         for document in NAMED_DOCUMENT.findall(text)
     }
     assert sorted(pair for pair in cited if not (ROOT / pair[1]).is_file()) == []
+
+
+def named_modules(text: str) -> set[str]:
+    """Files of the package that a document names by path, in backticks or as rows of its tree."""
+    return set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", text)) | tree_rows(text)
+
+
+def tree_rows(text: str) -> set[str]:
+    rows, folders = set(), [""]
+    tree = text.partition("\nacp_server/\n")[2].partition("```")[0]
+    for line in tree.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        words = line.split()
+        if depth == 0 or not words:
+            break
+        folders = [*folders[:depth], words[0] if words[0].endswith("/") else ""]
+        rows |= {"".join(folders[:depth]) + word for word in words if word.endswith(".py")}
+    return rows
+
+
+def test_documents_name_modules_that_exist() -> None:
+    named = {(name, module) for name, text in DOCUMENTS.items() for module in named_modules(text)}
+    places = (ROOT / "acp_server", ROOT)
+    assert sorted(pair for pair in named if not any((place / pair[1]).is_file() for place in places)) == []
+
+
+def test_the_tree_names_every_module() -> None:
+    modules = {path.relative_to(ROOT / "acp_server").as_posix() for path in (ROOT / "acp_server").rglob("*.py")}
+    told = {module for module in modules if module.startswith(SUMMARISED) or module.endswith("__init__.py")}
+    assert sorted(modules - told - tree_rows(DOCUMENTS["docs/architecture.md"])) == []
 
 
 def test_every_clause_that_code_cites_exists() -> None:
