@@ -26,3 +26,33 @@ class Ids(Protocol):
     def new(self) -> str:
         """Return an id that was not returned before, a bare UUID outside of tests."""
         ...
+
+
+class Journal(Protocol):
+    """The durable side of one session (docs/log-format.md, section D). Appending itself is the session's matter."""
+
+    @property
+    def behind(self) -> bool:
+        """Return whether the queue of unwritten events is full, so that producers should await `room`."""
+        ...
+
+    async def room(self) -> None:
+        """Return once there is room in the queue."""
+        ...
+
+    async def flush(self) -> None:
+        """Return once every event appended before the call is durable; raise ServerError when it cannot be."""
+        ...
+
+
+class Flow(Protocol):
+    """The way to the person, as far as producers have to know it: whether it is jammed."""
+
+    @property
+    def behind(self) -> bool:
+        """Return whether the way is jammed, so that producers should await `room`."""
+        ...
+
+    async def room(self) -> object:
+        """Return once there is room, or once nobody is there to read."""
+        ...

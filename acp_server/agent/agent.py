@@ -1,0 +1,197 @@
+"""One session's agent: takes prompts, runs turns one after another, settles each prompt when its turn is over.
+
+Accepting a prompt is synchronous: when `followup` returns, the prompt is in the log, and an idle agent has opened its
+turn. Owns the phases idle, running and maintenance. docs/protocol.md, clauses P-11, P-12 and C-1 to C-12.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from acp_server.agent.inbox import Inbox
+from acp_server.agent.services import AgentServices
+from acp_server.agent.turn import Turn
+from acp_server.agent.turns import TurnEnd
+from acp_server.base.cancel import BY_DISPOSAL, CancelCause, CancelToken
+from acp_server.base.errors import ServerError
+from acp_server.messages.blocks import Message
+from acp_server.messages.chunks import LlmFailure
+from acp_server.messages.request import CallConfig
+from acp_server.session.session import Session
+
+MAX_STEPS: Final = 200
+"""Model requests of one turn at most; then the turn ends and the person is told so."""
+
+
+@dataclass(slots=True)
+class _Running:
+    turn: Turn
+    settles: tuple[str, ...]
+    """Ids of the prompts that this turn answers."""
+
+
+class Agent:
+    """The agent of one session."""
+
+    def __init__(
+        self, session: Session, services: AgentServices, config: CallConfig, *, max_steps: int = MAX_STEPS
+    ) -> None:
+        self.session = session
+        self.config = config
+        self.inbox = Inbox(session)
+        self._services = services
+        self._max_steps = max_steps
+        self._running: _Running | None = None
+        self._maintenance: CancelToken | None = None
+        self._driver: asyncio.Task[None] | None = None
+        self._settling: dict[str, Callable[[TurnEnd], None]] = {}
+        self._disposed = False
+        self._requested = False
+        self._last_turn, self._untitled = _history(session)
+
+    @property
+    def idle(self) -> bool:
+        """Return whether no turn runs; maintenance counts as idle."""
+        return self._running is None
+
+    def followup(self, message: Message, settle: Callable[[TurnEnd], None]) -> None:
+        """Queue a prompt, which opens a turn of its own; `settle` is called once with the end of that turn.
+
+        It is called before anything of the next turn happens, so that an answer sent from it stands between the two.
+
+        Raises:
+            ServerError: the agent is disposed, the inbox is full, or the log refused; `settle` is not called then.
+        """
+        if self._disposed:
+            raise ServerError("AGENT_DISPOSED", "The session is closed.")
+        self.inbox.insert("next-turn", message)
+        self._settling[message.id] = settle
+        try:
+            self._wake()
+        except ServerError:
+            del self._settling[message.id]
+            raise
+
+    def steer(self, message: Message) -> None:
+        """Let the message join the running turn at its next step; when idle, open a turn with it."""
+        self.inbox.insert("next-step", message)
+        self._wake()
+
+    def inject(self, message: Message) -> None:
+        """Let the message join whatever step comes next, without waking anybody."""
+        self.inbox.insert("next-step", message)
+
+    def cancel(self, cause: CancelCause, *, keep_inbox: bool = False) -> None:
+        """End the running turn and discard what waits; prompts that wait are settled as aborted at once.
+
+        Harmless when idle, and then without effect on the next prompt.
+        """
+        if not keep_inbox:
+            for message in self.inbox.clear():
+                self._settle(message.id, TurnEnd("aborted", cause=cause))
+        if self._running is not None:
+            self._running.turn.cancel.cancel(cause)
+        elif self._maintenance is not None:
+            self._maintenance.cancel(cause)
+
+    async def when_idle(self) -> None:
+        """Return once no turn runs and none is about to; failed turns do not matter."""
+        while self._driver is not None:
+            await asyncio.wait([self._driver])
+
+    async def maintain(self, job: Callable[[CancelToken], Awaitable[None]]) -> None:
+        """Run a job that must not overlap with a turn; prompts that come meanwhile wait for it.
+
+        Raises:
+            ServerError: AGENT_BUSY when a turn or another job runs.
+        """
+        if self._running is not None or self._maintenance is not None:
+            raise ServerError("AGENT_BUSY", "The session is busy; try again when the turn is over.")
+        self._maintenance = CancelToken()
+        try:
+            await job(self._maintenance)
+        finally:
+            self._maintenance = None
+            if self.inbox.waiting("next-turn"):
+                self._wake()
+
+    def stop(self) -> None:
+        """Cancel everything and take nothing more; the first half of `dispose`."""
+        self._disposed = True
+        self.cancel(BY_DISPOSAL)
+
+    async def dispose(self) -> None:
+        """End everything and return when all is quiet; the log is closed by whoever owns it."""
+        self.stop()
+        await self.when_idle()
+
+    def _wake(self) -> None:
+        if self._running is None and self._maintenance is None and not self._disposed:
+            self._open_turn()
+            self._driver = asyncio.create_task(self._drive())
+
+    def _open_turn(self) -> None:
+        number = self._last_turn + 1
+        self.session.append("turn/start", {"turn": number})
+        self._last_turn = number
+        claimed = self.inbox.claim("next-turn")
+        turn = Turn(
+            session=self.session,
+            services=self._services,
+            inbox=self.inbox,
+            config=lambda: self.config,
+            number=number,
+            entering=claimed,
+            max_steps=self._max_steps,
+            untitled=self._untitled,
+            first_request=not self._requested,
+        )
+        self._running = _Running(turn, tuple(message.id for message in claimed))
+
+    async def _drive(self) -> None:
+        try:
+            while self._running is not None:
+                running = self._running
+                end = await running.turn.run()
+                self._untitled = running.turn.untitled
+                self._requested = self._requested or running.turn.requested
+                self._running = None
+                for ident in running.settles:
+                    self._settle(ident, end)
+                self._next()
+        finally:
+            self._driver = None
+
+    def _next(self) -> None:
+        """Open the next turn when a prompt waits for one."""
+        if not self.inbox.waiting("next-turn") or self._disposed:
+            return
+        try:
+            self._open_turn()
+        except ServerError as error:
+            self._services.report(error)
+            self._settle_all(TurnEnd("error", failure=LlmFailure(error.code, error.message)))
+
+    def _settle(self, ident: str, end: TurnEnd) -> None:
+        settle = self._settling.pop(ident, None)
+        if settle is not None:
+            settle(end)
+
+    def _settle_all(self, end: TurnEnd) -> None:
+        for ident in list(self._settling):
+            self._settle(ident, end)
+
+
+def _history(session: Session) -> tuple[int, bool]:
+    """Return the number of the last turn in the log, and whether the log has no title."""
+    last, untitled = 0, True
+    for event in session.events.milestones():
+        if event.type == "turn/start":
+            number = event.data["turn"]
+            last = number if isinstance(number, int) else last
+        elif event.type == "session/title":
+            untitled = False
+    return last, untitled

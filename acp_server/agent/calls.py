@@ -1,0 +1,112 @@
+"""Running the tool calls of one step: overlap where a tool allows it, results in the model's order, always in pairs.
+
+A call is in the log before it starts, a result right when its turn in the order comes. On cancellation started calls
+drain and commit, the others get a call and a result that says so. docs/protocol.md, clauses TC-1 and C-3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_server.agent.tools import CallPlace, ToolBox, ToolOutcome, failed
+from acp_server.base.cancel import CancelToken
+from acp_server.base.json_value import JsonValue
+from acp_server.base.ports import Journal
+from acp_server.messages.blocks import Message, ToolCallBlock, ToolResultBlock, ToolSource
+from acp_server.messages.codec import message_to_json
+from acp_server.session.events import APPEND
+from acp_server.session.session import Session
+
+POOL: Final = 10
+"""Calls that run at the same time at most."""
+
+NOT_STARTED: Final = failed(
+    "AbortedError", "ABORTED_BEFORE_DISPATCH", "the call was not started because the turn was cancelled"
+)
+
+
+@dataclass(slots=True)
+class _Started:
+    call: ToolCallBlock
+    seq: int
+    task: asyncio.Task[ToolOutcome]
+
+
+@dataclass(slots=True)
+class CallRunner:
+    """Runs the calls of one step; `concluded` and `contexts` tell what they asked for."""
+
+    session: Session
+    tools: ToolBox
+    journal: Journal
+    new_id: Callable[[], str]
+    turn: int
+    step: int
+    cancel: CancelToken
+    concluded: bool = False
+    contexts: list[Message] = field(default_factory=list)
+
+    async def run(self, calls: Sequence[ToolCallBlock]) -> None:
+        """Run all calls and commit all results; return when the last is committed."""
+        window: deque[_Started] = deque()
+        left = deque(calls)
+        while left:
+            alone = not self.tools.parallel(left[0])
+            await self._drain(window, 0 if alone else POOL - 1)
+            if self.cancel.cancelled:
+                break
+            window.append(await self._start(left.popleft()))
+            if alone:
+                await self._drain(window, 0)
+        await self._drain(window, 0)
+        for call in left:
+            self._commit(call, self._log_call(call), NOT_STARTED)
+
+    async def _drain(self, window: deque[_Started], running: int) -> None:
+        """Commit what is due, in order, until at most that many calls run (0: until all are committed)."""
+        while window:
+            while window and window[0].task.done():
+                first = window.popleft()
+                self._commit(first.call, first.seq, first.task.result())
+            busy = [started.task for started in window if not started.task.done()]
+            if len(busy) <= running:
+                return
+            await asyncio.wait(busy, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _start(self, call: ToolCallBlock) -> _Started:
+        seq = self._log_call(call)
+        await self.journal.flush()  # a tool may have effects only once its call is durable
+        place = CallPlace(self.session.id, self.turn, self.step, call)
+        return _Started(call, seq, asyncio.create_task(self._contained(place)))
+
+    async def _contained(self, place: CallPlace) -> ToolOutcome:
+        try:
+            return await self.tools.run(place, self.cancel)
+        except Exception as error:  # noqa: BLE001 - a toolbox that breaks its contract fails the call, not the turn
+            return failed(type(error).__name__, "TOOL_FAILED", f"the tool {place.call.name!r} failed")
+
+    def _log_call(self, call: ToolCallBlock) -> int:
+        data: dict[str, JsonValue] = {
+            "turn": self.turn,
+            "step": self.step,
+            "callId": call.id,
+            "name": call.name,
+            "arguments": call.arguments,
+        }
+        return self.session.append("tool/call", data).seq
+
+    def _commit(self, call: ToolCallBlock, seq: int, outcome: ToolOutcome) -> None:
+        result = ToolResultBlock(call.id, outcome.content, outcome.error is not None)
+        message = Message(self.new_id(), "user", (result,), ToolSource(call.id))
+        data: dict[str, JsonValue] = {"turn": self.turn, "step": self.step, "message": message_to_json(message)}
+        if outcome.error is not None:
+            data["error"] = {"name": outcome.error.name, "code": outcome.error.code}
+        if outcome.meta is not None:
+            data["meta"] = outcome.meta
+        self.session.append("tool/result", data, surface_op=APPEND, sources=(seq,))
+        self.contexts.extend(outcome.contexts)
+        self.concluded = self.concluded or (outcome.concludes_turn and outcome.error is None)

@@ -1,0 +1,84 @@
+"""What waits for a turn or a step, durably: every change is an `agent/inbox/spliced` event first.
+
+Two lists: `next-turn` holds prompts, one of which opens each turn; `next-step` holds what joins at the next boundary
+of steps. Owns their order; who wakes whom is the agent's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias
+
+from acp_server.base.errors import ServerError
+from acp_server.base.json_value import JsonValue
+from acp_server.messages.blocks import Message
+from acp_server.messages.codec import message_from_json, message_to_json
+from acp_server.session.pending import waiting_prompts
+from acp_server.session.session import Session
+
+Target: TypeAlias = Literal["next-turn", "next-step"]
+TARGETS: Final[tuple[Target, ...]] = ("next-turn", "next-step")
+SPLICED: Final = "agent/inbox/spliced"
+CAPACITY: Final = 256
+"""Messages that may wait in one list; a client that sends more is told to wait."""
+
+
+class Inbox:
+    """The two lists of one agent. A fork does not inherit what waits at its parent; a resumed session keeps its own."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        waiting = waiting_prompts(session.events, session.header.seed_length or 0)
+        self._lists: dict[Target, list[Message]] = {
+            target: [message_from_json(data) for data in waiting[target]] for target in TARGETS
+        }
+
+    def waiting(self, target: Target) -> Sequence[Message]:
+        """Return what waits in that list, first to be taken first."""
+        return tuple(self._lists[target])
+
+    @property
+    def empty(self) -> bool:
+        """Return whether nothing waits in either list."""
+        return not any(self._lists.values())
+
+    def insert(self, target: Target, message: Message, *, first: bool = False) -> None:
+        """Add the message at the end, or at the beginning when `first`.
+
+        Raises:
+            ServerError: INBOX_FULL, or DUPLICATE_MESSAGE when its id waits already.
+        """
+        waiting = self._lists[target]
+        if len(waiting) >= CAPACITY:
+            raise ServerError("INBOX_FULL", f"{CAPACITY} prompts are waiting already; wait for one of them to end.")
+        if any(message.id == other.id for items in self._lists.values() for other in items):
+            raise ServerError("DUPLICATE_MESSAGE", f"the message {message.id} is waiting already")
+        self._splice(target, 0 if first else len(waiting), 0, (message,))
+
+    def claim(self, target: Target) -> tuple[Message, ...]:
+        """Take all of next-step and, for a turn, the first prompt; return them in that order."""
+        taken = self._take("next-step", len(self._lists["next-step"]))
+        return taken + (self._take("next-turn", 1) if target == "next-turn" else ())
+
+    def clear(self) -> tuple[Message, ...]:
+        """Discard everything, next-step first, marked as canceled; return what was discarded."""
+        steps = self._take("next-step", len(self._lists["next-step"]), outcome="canceled")
+        return steps + self._take("next-turn", len(self._lists["next-turn"]), outcome="canceled")
+
+    def _take(self, target: Target, count: int, outcome: str | None = None) -> tuple[Message, ...]:
+        taken = tuple(self._lists[target][:count])
+        if taken:
+            self._splice(target, 0, len(taken), (), outcome)
+        return taken
+
+    def _splice(
+        self, target: Target, start: int, removed: int, inserted: Sequence[Message], outcome: str | None = None
+    ) -> None:
+        data: dict[str, JsonValue] = {"target": target, "start": start}
+        if removed:
+            data["removedCount"] = removed
+        data["inserted"] = [message_to_json(message) for message in inserted]
+        if outcome is not None:
+            data["outcome"] = outcome
+        self._session.append(SPLICED, data)
+        self._lists[target][start : start + removed] = inserted

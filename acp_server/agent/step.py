@@ -1,0 +1,87 @@
+"""One step: a model request, the message it leaves, and the tool calls it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from acp_server.agent.answer import AnswerSource, log_answer
+from acp_server.agent.calls import CallRunner
+from acp_server.agent.request import log_header
+from acp_server.agent.services import AgentServices, TurnPlace
+from acp_server.agent.system_prompt import system_text
+from acp_server.agent.turns import COMPLETED, TurnEnd
+from acp_server.base.cancel import CancelToken
+from acp_server.base.json_value import JsonValue
+from acp_server.llm.waiting import until
+from acp_server.messages.blocks import Message, ToolCallBlock
+from acp_server.messages.codec import message_to_json
+from acp_server.messages.request import CallConfig
+from acp_server.session.events import Replace
+from acp_server.session.session import Session
+
+
+@dataclass(slots=True)
+class Step:
+    """One step of one turn.
+
+    `turn_start` is the seq from which the turn's nodes on the Surface begin; `stage` takes messages that tools want
+    to see in the next step.
+    """
+
+    session: Session
+    services: AgentServices
+    config: CallConfig
+    cancel: CancelToken
+    place: TurnPlace
+    turn_start: int
+    stage: Callable[[Message], None]
+    first_request: bool
+
+    async def run(self) -> TurnEnd | None:
+        """Ask the model, log its answer, run its calls; return the turn's end, or None when results wait for it.
+
+        Raises:
+            Cancelled: the turn was cancelled.
+            ModelFailed: the model failed for good.
+            ServerError: the request cannot be made, or the log refused.
+        """
+        runtime = await until(self.services.runtime(), self.cancel)
+        call = runtime.prepare(self.config)
+        tools = tuple(self.services.tools.schemas())
+        log_header(self.session, call, system_text(self.session.header.cwd), tools, first=self.first_request)
+        source = AnswerSource(self.session, self.services, self.cancel, self.place)
+        attempt = await source.ask(runtime, call)
+        blocks = attempt.assembler.blocks()
+        message = source.message(self.config, blocks, attempt.assembler.replay_state)
+        seq = log_answer(self.session, self.place, message, attempt)
+        if attempt.finish.kind == "refusal":
+            self._remove_exchange(source.message(self.config, ()), seq)
+            return TurnEnd("refusal")
+        if attempt.finish.kind == "max-tokens":
+            return TurnEnd("max-tokens")
+        calls = [block for block in blocks if isinstance(block, ToolCallBlock)]
+        return await self._run_calls(calls) if calls else COMPLETED
+
+    def _remove_exchange(self, empty: Message, answer: int) -> None:
+        """Take a refused exchange off the Surface: an empty message stands in its place and derives to nothing."""
+        nodes = [seq for seq in self.session.surface.nodes if seq >= self.turn_start]
+        place = {"turn": self.place.turn, "step": self.place.step}
+        data: dict[str, JsonValue] = {**place, "message": message_to_json(empty)}
+        self.session.append("assistant/message", data, surface_op=Replace(nodes[0], answer), sources=tuple(nodes))
+
+    async def _run_calls(self, calls: list[ToolCallBlock]) -> TurnEnd | None:
+        runner = CallRunner(
+            session=self.session,
+            tools=self.services.tools,
+            journal=self.services.journal,
+            new_id=self.services.ids.new,
+            turn=self.place.turn,
+            step=self.place.step,
+            cancel=self.cancel,
+        )
+        await runner.run(calls)
+        for message in runner.contexts:
+            self.stage(message)
+        self.cancel.raise_if_cancelled()
+        return COMPLETED if runner.concluded else None

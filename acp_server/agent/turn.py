@@ -1,0 +1,123 @@
+"""One turn: from the claimed prompt until nothing is owed. Steps until the model is done, then `turn/end`.
+
+Every way out of a turn is a TurnEnd in the log; `run` never raises for what happens inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from acp_server.agent.answer import ModelFailed
+from acp_server.agent.inbox import Inbox
+from acp_server.agent.services import AgentServices, TurnPlace
+from acp_server.agent.step import Step
+from acp_server.agent.turns import COMPLETED, TurnEnd
+from acp_server.base.cancel import Cancelled, CancelToken
+from acp_server.base.errors import ServerError
+from acp_server.llm.failure import LlmError
+from acp_server.messages.blocks import Message
+from acp_server.messages.chunks import LlmFailure
+from acp_server.messages.codec import message_to_json
+from acp_server.messages.request import CallConfig
+from acp_server.session.events import APPEND
+from acp_server.session.session import Session
+from acp_server.session.title import fallback_for
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn whose `turn/start` and claim are in the log already."""
+
+    session: Session
+    services: AgentServices
+    inbox: Inbox
+    config: Callable[[], CallConfig]
+    """Asked before each step, so that a change of model takes effect at the next one."""
+    number: int
+    entering: Sequence[Message]
+    max_steps: int
+    untitled: bool
+    """Whether the session has no title yet."""
+    first_request: bool
+    cancel: CancelToken = field(default_factory=CancelToken)
+    step: int = 0
+    requested: bool = False
+
+    async def run(self) -> TurnEnd:
+        """Run to the end, append `turn/end`, make it durable; return how it ended."""
+        end = await self._contained()
+        try:
+            self.session.append("turn/end", {"turn": self.number, "reason": end.to_json()})
+            await self.services.journal.flush()
+        except ServerError as error:
+            self.services.report(error)
+            return _failed(error.code, error.message)
+        return end
+
+    async def _contained(self) -> TurnEnd:
+        try:
+            return await self._steps()
+        except Cancelled as cancelled:
+            return TurnEnd("aborted", cause=cancelled.cause)
+        except ModelFailed as failed:
+            return TurnEnd("error", failure=failed.failure)
+        except LlmError as error:
+            return TurnEnd("error", failure=error.failure)
+        except ServerError as error:
+            self.services.report(error)
+            return _failed(error.code, error.message)
+        except Exception as error:  # noqa: BLE001 - a turn ends in the log whatever happens in it
+            self.services.report(error)
+            return _failed("UNKNOWN", "The turn failed because of a fault in the server.")
+
+    async def _steps(self) -> TurnEnd:
+        entering, end = tuple(self.entering), None
+        start = self.session.seq
+        while True:
+            if not entering and self.step == 0:
+                return COMPLETED
+            if end is not None and not entering:
+                return end
+            self.cancel.raise_if_cancelled()
+            if self.step == self.max_steps:
+                return TurnEnd("max-turn-requests")
+            ended = await self._one_step(entering, start)
+            if end is None or end.kind != "max-tokens":  # a cut answer is told, whatever follows
+                end = ended
+            if end is not None and end.kind == "refusal":
+                return end
+            entering = self.inbox.claim("next-step")
+
+    async def _one_step(self, entering: Sequence[Message], start: int) -> TurnEnd | None:
+        self.step += 1
+        place = {"turn": self.number, "step": self.step}
+        self.session.append("step/start", place)
+        try:
+            for message in entering:
+                self._enter(message)
+            step = Step(
+                session=self.session,
+                services=self.services,
+                config=self.config(),
+                cancel=self.cancel,
+                place=TurnPlace(self.number, self.step),
+                turn_start=start,
+                stage=lambda message: self.inbox.insert("next-step", message),
+                first_request=self.first_request and not self.requested,
+            )
+            self.requested = True
+            return await step.run()
+        finally:
+            self.session.append("step/end", place)
+
+    def _enter(self, message: Message) -> None:
+        event = self.session.append("user/message", message_to_json(message), surface_op=APPEND)
+        title = fallback_for(event) if self.untitled else None
+        if title is not None:
+            self.session.append("session/title", title)
+            self.untitled = False
+
+
+def _failed(code: str, message: str) -> TurnEnd:
+    return TurnEnd("error", failure=LlmFailure(code, message))
