@@ -1,0 +1,68 @@
+"""Who answers this connection's prompts: a provider with a key, or the demo model when the person opened it.
+
+Owns the state of `authenticate` for one connection (docs/protocol.md, clauses A-01 to A-12). What keys there are is
+told by the port `Models`; nothing here sees a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from acp_server.acp.failures import auth_required
+from acp_server.acp.handshake import AUTH_METHODS
+from acp_server.acp.params import invalid
+from acp_server.jsonrpc.errors import RpcError
+from acp_server.messages.request import CallConfig
+
+DEMO: Final = CallConfig("scripted", "demo")
+
+
+class Models(Protocol):
+    """The models that the process can reach."""
+
+    def default(self) -> CallConfig | None:
+        """Return where a session's requests go when nobody chose, or None without any key.
+
+        Raises:
+            ServerError: the environment names a model that cannot be used; the sentence says why.
+        """
+        ...
+
+    def missing(self) -> str:
+        """Return one sentence that says which key is missing and where it is looked for."""
+        ...
+
+
+@dataclass(slots=True)
+class Access:
+    """The connection's login."""
+
+    models: Models
+    demo: bool = False
+
+    def authenticate(self, method_id: str) -> None:
+        """Do what the method says; harmless when repeated.
+
+        Raises:
+            RpcError: -32602 for an unknown method, -32000 when no key is found.
+        """
+        match method_id:
+            case "provider-key":
+                if self.models.default() is None:
+                    raise self._required()
+            case "demo":
+                self.demo = True
+            case _:
+                known = ", ".join(method["id"] for method in AUTH_METHODS)
+                raise invalid("methodId", f"is {method_id!r}; known are {known}")
+
+    def config(self) -> CallConfig:
+        """Return where a session's requests go; raise RpcError -32000 when nobody can answer."""
+        config = self.models.default() or (DEMO if self.demo else None)
+        if config is None:
+            raise self._required()
+        return config
+
+    def _required(self) -> RpcError:
+        return auth_required(self.models.missing(), AUTH_METHODS)

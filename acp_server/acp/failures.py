@@ -1,0 +1,59 @@
+"""The ends of turns as answers to `session/prompt` (docs/protocol.md, clauses P-07 to P-09 and table 1.4). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from acp_server.agent.turns import EndKind, TurnEnd
+from acp_server.base.errors import ServerError
+from acp_server.jsonrpc.errors import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_REQUEST, RESOURCE_NOT_FOUND, RpcError
+from acp_server.messages.chunks import LlmFailure
+
+STOP_REASONS: Final[dict[EndKind, str]] = {
+    "completed": "end_turn",
+    "blocked": "end_turn",
+    "max-tokens": "max_tokens",
+    "max-turn-requests": "max_turn_requests",
+    "refusal": "refusal",
+    "aborted": "cancelled",
+    "interrupted": "cancelled",
+}
+NEEDS_LOGIN: Final = frozenset({"AUTH", "MISSING_CREDENTIAL", "INVALID_CREDENTIAL"})
+REFUSED: Final = frozenset({"AGENT_DISPOSED", "AGENT_BUSY", "INBOX_FULL"})
+
+
+def prompt_result(end: TurnEnd, auth_methods: Sequence[Any]) -> dict[str, Any]:
+    """Return the result of a prompt whose turn ended so.
+
+    Raises:
+        RpcError: the turn failed; -32000 with the ways to log in when the key is the reason, else -32603.
+    """
+    if end.failure is not None:
+        raise model_error(end.failure, auth_methods)
+    return {"stopReason": STOP_REASONS[end.kind]}
+
+
+def model_error(failure: LlmFailure, auth_methods: Sequence[Any]) -> RpcError:
+    """Return the error that tells of a failure: its sentence is the message and the details."""
+    if failure.code in NEEDS_LOGIN:
+        return auth_required(failure.message, auth_methods)
+    return RpcError(INTERNAL_ERROR, failure.message, {"details": failure.message})
+
+
+def auth_required(details: str, auth_methods: Sequence[Any]) -> RpcError:
+    """Return -32000 with the ways to log in, clauses A-09 and A-10."""
+    data = {"details": details, "authMethods": list(auth_methods)}
+    return RpcError(AUTH_REQUIRED, f"Authentication required: {details}", data)
+
+
+def session_not_found(session_id: str) -> RpcError:
+    """Return -32002 naming the session, clause T-61."""
+    data = {"sessionId": session_id, "details": f"Session not found: {session_id}"}
+    return RpcError(RESOURCE_NOT_FOUND, "Session not found", data)
+
+
+def refused(error: ServerError) -> RpcError:
+    """Return the error for a failure of the server's own: -32600 for a wrong moment, else -32603."""
+    code = INVALID_REQUEST if error.code in REFUSED else INTERNAL_ERROR
+    return RpcError(code, error.message, {"details": error.message})

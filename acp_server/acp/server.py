@@ -1,0 +1,67 @@
+"""The table of ACP methods and the state of one connection: before `initialize`, nothing else is served.
+
+Every stable v1 method that is not in the table is not advertised either and gets -32601 (clause T-65).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from acp_server.acp import params
+from acp_server.acp.access import Access
+from acp_server.acp.handshake import initialize_result
+from acp_server.acp.sessions import Sessions
+from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
+from acp_server.jsonrpc.peer import Inbound, Route
+
+INITIALIZE: Final = "initialize"
+
+
+class Server:
+    """One connection's protocol state and its routes."""
+
+    def __init__(self, sessions: Sessions, access: Access) -> None:
+        self._sessions = sessions
+        self._access = access
+        self._initialized = False
+
+    def routes(self) -> dict[str, Route]:
+        """Return the table of methods."""
+        return {
+            INITIALIZE: Route(self._initialize),
+            "authenticate": Route(self._authenticate),
+            "session/new": Route(self._sessions.new),
+            "session/prompt": Route(self._sessions.prompt),
+            "session/cancel": Route(self._cancel),
+            "_acp_server/session/steer": Route(self._sessions.steer),
+        }
+
+    def gate(self, method: str) -> RpcError | None:
+        """Return why a call may not be served at this moment, or None."""
+        if self._initialized or method == INITIALIZE:
+            return None
+        details = f"{method} came before initialize"
+        return RpcError(INVALID_REQUEST, f"Invalid request: {details}", {"details": details})
+
+    def initialized(self, given: params.Params) -> None:
+        """Take the client's capabilities; a later `initialize` replaces them and keeps the sessions."""
+        self._initialized = True
+        offered = given.get("clientCapabilities")
+        session = offered.get("session") if isinstance(offered, Mapping) else None
+        self._sessions.takes_notices = isinstance(session, Mapping) and isinstance(session.get("notices"), Mapping)
+
+    def _initialize(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
+        result = initialize_result(dict(given))
+        if result is None:
+            raise params.invalid("protocolVersion", "must be a whole number")
+        self.initialized(given)
+        return result
+
+    def _authenticate(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
+        self._access.authenticate(params.method_id(given))
+        return {}
+
+    def _cancel(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
+        self._sessions.cancel(given)
+        return {}

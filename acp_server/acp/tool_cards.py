@@ -1,0 +1,93 @@
+"""The cards of tool calls as the editor sees them: announced once, updated, ended (docs/protocol.md, TC-01 to TC-20).
+
+Owns the ids on the wire: a provider may use one id again in a later step, an editor must not see it twice.
+Pure: facts of events in, updates out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+TITLE_LENGTH: Final = 120
+OUTPUT_LENGTH: Final = 64 * 1024
+"""Characters of a result's text that go to the editor; the log keeps all."""
+
+
+@dataclass(slots=True)
+class _Card:
+    id: str
+    name: str
+    started: bool = False
+
+
+class ToolCards:
+    """The open calls of one session, keyed by the provider's id; ids on the wire are unique in the session."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Card] = {}
+        self._used: set[str] = set()
+
+    def named(self, place: Mapping[str, Any], call_id: str, name: str | None) -> Sequence[dict[str, Any]]:
+        """Announce the call, once its name is known."""
+        if not name or call_id in self._open:
+            return ()
+        card = _Card(self._wire_id(place, call_id), name)
+        self._open[call_id] = card
+        return ({"sessionUpdate": "tool_call", **_face(card), "status": "pending"},)
+
+    def started(self, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+        """Show that the call runs, with its arguments; announce it when nobody has."""
+        announced = list(self.named(data, data["callId"], data["name"]))
+        card = self._open[data["callId"]]
+        card.started = True
+        update = {"sessionUpdate": "tool_call_update", **_face(card), "status": "in_progress"}
+        return [*announced, {**update, "rawInput": _raw_input(data["arguments"])}]
+
+    def ended(self, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+        """Show the result."""
+        result = data["message"]["content"][0]
+        card = self._open.pop(result["toolCallId"], None)
+        if card is None:
+            return ()
+        text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
+        return (_final(card, text, failed=result.get("isError") is True),)
+
+    def give_up(self, place: Mapping[str, Any], why: str) -> Sequence[dict[str, Any]]:  # noqa: ARG002 - the step's facts
+        """End calls that were announced by an attempt that is thrown away."""
+        dropped = [call_id for call_id, card in self._open.items() if not card.started]
+        return [_final(self._open.pop(call_id), why, failed=True) for call_id in dropped]
+
+    def close_all(self, why: str) -> Sequence[dict[str, Any]]:
+        """End every call that is still open."""
+        cards, self._open = list(self._open.values()), {}
+        return [_final(card, why, failed=True) for card in cards]
+
+    def _wire_id(self, place: Mapping[str, Any], call_id: str) -> str:
+        wire = call_id if call_id not in self._used else f"{call_id}#{place['turn']}.{place['step']}"
+        while wire in self._used:
+            wire += "+"
+        self._used.add(wire)
+        return wire
+
+
+def _face(card: _Card) -> dict[str, Any]:
+    return {"toolCallId": card.id, "title": card.name[:TITLE_LENGTH], "name": card.name, "kind": "other"}
+
+
+def _final(card: _Card, text: str, *, failed: bool) -> dict[str, Any]:
+    shown = text if len(text) <= OUTPUT_LENGTH else f"{text[:OUTPUT_LENGTH]}\n… ({len(text)} characters in all)"
+    content = [{"type": "content", "content": {"type": "text", "text": shown}}] if shown else []
+    status = "failed" if failed else "completed"
+    return {"sessionUpdate": "tool_call_update", **_face(card), "status": status, "content": content}
+
+
+def _raw_input(arguments: str) -> dict[str, Any]:
+    """Return the arguments as an object; text that is no JSON object is shown as it is."""
+    try:
+        value = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return {"arguments": arguments}
+    return value if isinstance(value, dict) else {"arguments": arguments}
