@@ -1,0 +1,50 @@
+"""The diagnostic log: silent unless a file is named. Never on stdout, and on stderr only what ends the process."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from typing import Final, Literal, TypeAlias
+
+Level: TypeAlias = Literal["error", "info", "debug", "trace"]
+LEVELS: Final[tuple[Level, ...]] = ("error", "info", "debug", "trace")
+
+
+class LogFile:
+    """Appends lines to one file (mode 0600), or drops them when there is none.
+
+    `trace` adds every frame of the wire, with secrets masked by the caller.
+    """
+
+    def __init__(self, path: str | None, level: Level) -> None:
+        self._fd = None if path is None else os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._shown = LEVELS[: LEVELS.index(level) + 1]
+
+    def shows(self, level: Level) -> bool:
+        """Return whether lines of that level are written."""
+        return self._fd is not None and level in self._shown
+
+    def write(self, level: Level, text: str) -> None:
+        """Write one line; line ends inside the text are kept visible as indented lines."""
+        if self._fd is None or level not in self._shown:
+            return
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        line = f"{stamp} {os.getpid()} {level} " + text.replace("\n", "\n  ") + "\n"
+        os.write(self._fd, line.encode("utf-8", "replace"))
+
+    def report(self, error: BaseException) -> None:
+        """Write a failure with its traceback, which stays in this file."""
+        self.write("error", "".join(traceback.format_exception(error)).rstrip())
+
+    def note(self, text: str, error: BaseException | None) -> None:
+        """Write what no answer to a client may say: a line, and the failure behind it where there is one."""
+        self.write("debug" if error is None else "error", text)
+        if error is not None:
+            self.report(error)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None

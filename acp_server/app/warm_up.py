@@ -1,0 +1,58 @@
+"""Loading what the first turn needs in a thread, while the client is still reading the answer to session/new.
+
+The loop goes on meanwhile: imports of pure Python stall it by some milliseconds at most (docs/decisions/0004).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class WarmUp(Generic[T]):
+    """Runs `load` once in a daemon thread; whoever needs the result awaits it. Belongs to one event loop."""
+
+    def __init__(self, load: Callable[[], T]) -> None:
+        self._load = load
+        self._result: asyncio.Future[T] | None = None
+
+    def start(self) -> None:
+        """Begin to load, unless that has begun."""
+        if self._result is not None:
+            return
+        loop = asyncio.get_running_loop()
+        self._result = loop.create_future()
+        self._result.add_done_callback(lambda done: done.exception())  # a failure is raised to whoever awaits it
+        thread = threading.Thread(target=self._run, args=(loop, self._result), name="warm-up", daemon=True)
+        thread.start()
+
+    @property
+    def started(self) -> bool:
+        """Return whether loading has begun."""
+        return self._result is not None
+
+    async def result(self) -> T:
+        """Return what was loaded; raise what loading raised."""
+        self.start()
+        if self._result is None:
+            raise RuntimeError("loading has not begun")
+        return await asyncio.shield(self._result)
+
+    def _run(self, loop: asyncio.AbstractEventLoop, result: asyncio.Future[T]) -> None:
+        try:
+            value = self._load()
+        except Exception as error:  # noqa: BLE001 - it is raised again where the result is awaited
+            _tell(loop, result.set_exception, error)
+        else:
+            _tell(loop, result.set_result, value)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, settle: Callable[[Any], None], value: object) -> None:
+    try:
+        loop.call_soon_threadsafe(settle, value)
+    except RuntimeError:  # the loop has ended; nobody waits any more
+        return
