@@ -84,8 +84,8 @@ IMPURE_CALLS: frozenset[str] = frozenset({"open", "print", "input", "breakpoint"
 IMPURE_METHODS: frozenset[str] = frozenset({"now", "utcnow", "today"})
 """Methods of `datetime` and `date` that read the clock."""
 
-START_PATH: frozenset[str] = frozenset({"__main__"})
-"""Where an import of our own may stand inside a function: what runs before the first answer imports as it goes."""
+START_PATH: frozenset[str] = frozenset({"__main__", "acp.start", "app.compose"})
+"""Where an import of our own may stand inside a function: the start imports as it goes, composition warms up late."""
 
 VAGUE_NAMES: tuple[str, ...] = ("Manager", "Helper", "Helpers", "Util", "Utils", "Handler", "Base")
 """Words that say nothing about what a module or a class owns."""
