@@ -82,7 +82,7 @@ def pytest(name: str, *folders: str, plugins: tuple[str, ...] = (), limit_second
 
 def cases(kind: str) -> Stage:
     """Return a stage that runs the cases of one kind against the installed command."""
-    argv = (sys.executable, "-m", f"tests.cases.{kind}", "--cases", f"tests/cases/{kind}")
+    argv = (sys.executable, "-m", f"tests.cases.{kind}", "--cases", f"tests/cases/{kind}", "--jobs", "2")
     return Stage(f"cases-{kind}", argv, count_cases, (f"tests/cases/{kind}",))
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.bench.agent_process import AgentProcess
+from tests.support.launch import source_path
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 BARE = (sys.executable, "-S", "-E")
 
 
@@ -50,8 +50,7 @@ RELAY = Setting((*BARE, str(HERE / "relay_agent.py")), scripted=False)
 def environment(place: Path, extra: Mapping[str, str]) -> dict[str, str]:
     """Return a bare environment whose home is `place`."""
     home = {"HOME": str(place), "ACP_SERVER_HOME": str(place / "state"), "LANG": "C.UTF-8"}
-    source = {} if SCRIPT.exists() else {"PYTHONPATH": str(ROOT)}
-    return {"PATH": os.environ["PATH"], **source, **home, **extra}
+    return {"PATH": os.environ["PATH"], **source_path(), **home, **extra}
 
 
 @contextmanager
