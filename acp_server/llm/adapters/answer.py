@@ -106,6 +106,10 @@ class Answer:
         """Return whether anything was said: a call, or a word of text or reasoning."""
         return any(block.parts or block.kind == "tool-call" for block in self._blocks)
 
+    def holds(self, kind: BlockType, content: str) -> bool:
+        """Return whether a block of that kind says exactly this."""
+        return any(block.kind == kind and block.text == content for block in self._blocks)
+
     def begin(self, kind: BlockType, call_id: str = "", name: str = "") -> OpenBlock:
         """Return the next block."""
         block = OpenBlock(len(self._blocks), kind, call_id, name)

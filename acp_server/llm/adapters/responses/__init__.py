@@ -1,0 +1,1 @@
+"""OpenAI's Responses, used without state on the server's side."""
