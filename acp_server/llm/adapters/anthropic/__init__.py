@@ -1,0 +1,1 @@
+"""Anthropic's Messages, spoken by several other providers too."""

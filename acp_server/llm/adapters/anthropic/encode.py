@@ -1,0 +1,135 @@
+"""Requests as Messages takes them (docs/llm.md, clauses W-5, W-6, W-13).
+
+Owns the body: all results of one answer in one user message, thinking with its signature in its place, marks for the
+prompt cache. Words of the system inside the conversation become the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.llm.adapters.anthropic.thinking import thinking
+from acp_server.llm.adapters.arguments import argument_object
+from acp_server.llm.adapters.call_ids import strict_id
+from acp_server.llm.adapters.exchange import Call, Said, Spoken, exchanges, result_content
+from acp_server.llm.adapters.facts import ModelFacts
+from acp_server.llm.adapters.images import ImageLoader, absent
+from acp_server.llm.adapters.replay import blocks_of
+from acp_server.llm.adapters.tool_schema import parameters
+from acp_server.messages.blocks import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock
+from acp_server.messages.request import GenerateOptions, ToolSchema
+
+PROTOCOL: Final = "anthropic"
+DEFAULT_MAX_TOKENS: Final = 32_000
+"""What is asked for when neither the request nor the catalogue says; the protocol wants a number."""
+
+_CACHED: Final[JsonObject] = {"type": "ephemeral"}
+_CACHED_TURNS: Final = 2
+"""User messages with a mark: the newest, and the one that was the newest in the request before. With the system's and
+the tools' that makes four, the protocol's most."""
+
+
+def encode(options: GenerateOptions, images: ImageLoader, facts: ModelFacts) -> dict[str, JsonValue]:
+    """Return the body of a streaming request.
+
+    Raises:
+        LlmError: UNSUPPORTED_OPTION, a temperature beside thinking, or a tool that cannot be offered.
+    """
+    config, known = options.config, facts(options.config.model)
+    limit = config.max_tokens or (known.max_output_tokens if known is not None else None) or DEFAULT_MAX_TOKENS
+    body: dict[str, JsonValue] = {"model": config.model, "max_tokens": limit}
+    if options.system:
+        body["system"] = [{"type": "text", "text": options.system, "cache_control": _CACHED}]
+    body["messages"] = list(_messages(options, images))
+    if options.tools:
+        body["tools"] = _tools(options.tools)
+    body["stream"] = True
+    if config.temperature is not None:
+        body["temperature"] = config.temperature
+    if config.stop:
+        body["stop_sequences"] = list(config.stop)
+    return body | thinking(config, limit)
+
+
+def _tools(tools: Sequence[ToolSchema]) -> list[JsonValue]:
+    offered: list[dict[str, JsonValue]] = [
+        {"name": tool.name, "description": tool.description, "input_schema": parameters(tool)} for tool in tools
+    ]
+    offered[-1]["cache_control"] = _CACHED
+    return list(offered)
+
+
+def _messages(options: GenerateOptions, images: ImageLoader) -> Iterator[JsonValue]:
+    """Yield the messages, the newest ones of the user with a mark on their last block."""
+    turns = list(_turns(options, images))
+    asked = [place for place, (role, _) in enumerate(turns) if role == "user"][-_CACHED_TURNS:]
+    for place, (role, content) in enumerate(turns):
+        if place in asked:
+            content[-1]["cache_control"] = _CACHED
+        yield {"role": role, "content": content}
+
+
+def _turns(options: GenerateOptions, images: ImageLoader) -> Iterator[tuple[str, list[dict[str, JsonValue]]]]:
+    for entry in exchanges(options.messages, strict_id):
+        if isinstance(entry, Said):
+            if content := _content(entry.content, images):
+                yield "user", content
+            continue
+        if spoken := _spoken(entry, options):
+            yield "assistant", spoken
+        if entry.calls:
+            yield "user", [_result(call, images) for call in entry.calls]
+
+
+def _content(content: Sequence[TextBlock | ImageBlock], images: ImageLoader) -> list[dict[str, JsonValue]]:
+    """Return the parts; blank text, which the protocol refuses, is left out."""
+    return [_part(block, images) for block in content if not isinstance(block, TextBlock) or not _is_blank(block.text)]
+
+
+def _part(block: TextBlock | ImageBlock, images: ImageLoader) -> dict[str, JsonValue]:
+    if isinstance(block, TextBlock):
+        return {"type": "text", "text": block.text}
+    data = images(block)
+    if data is None:
+        return {"type": "text", "text": absent(block)}
+    return {"type": "image", "source": {"type": "base64", "media_type": block.media_type, "data": data}}
+
+
+def _spoken(entry: Spoken, options: GenerateOptions) -> list[dict[str, JsonValue]]:
+    """Return the answer's blocks; thinking at the end is left out, since the protocol refuses it there."""
+    calls = iter(entry.calls)
+    entries = blocks_of(entry.message, PROTOCOL, options.config)
+    blocks = [
+        wire
+        for block, replay in zip(entry.message.content, entries, strict=True)
+        if (wire := _block(block, replay, calls)) is not None
+    ]
+    while blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
+        blocks.pop()
+    return blocks
+
+
+def _block(block: Block, replay: JsonObject, calls: Iterator[Call]) -> dict[str, JsonValue] | None:
+    if isinstance(block, TextBlock) and not _is_blank(block.text):
+        return {"type": "text", "text": block.text}
+    if isinstance(block, ReasoningBlock):
+        if replay.get("data"):
+            return {"type": "redacted_thinking", "data": replay["data"]}
+        if replay.get("signature"):
+            return {"type": "thinking", "thinking": block.text, "signature": replay["signature"]}
+    if isinstance(block, ToolCallBlock):
+        arguments = argument_object(block.arguments)
+        return {"type": "tool_use", "id": next(calls).id, "name": block.name, "input": arguments}
+    return None
+
+
+def _result(call: Call, images: ImageLoader) -> dict[str, JsonValue]:
+    content = _content(result_content(call.result), images)
+    wire: dict[str, JsonValue] = {"type": "tool_result", "tool_use_id": call.id, "content": content}
+    return {**wire, "is_error": True} if call.result.is_error else wire
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()
