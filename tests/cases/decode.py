@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,10 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no annotations
 
 from acp_server.base.json_value import freeze
 from acp_server.llm.adapter import WireProtocol
+from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol
 from acp_server.llm.adapters.chat.protocol import ChatProtocol
+from acp_server.llm.adapters.responses.protocol import ResponsesProtocol
+from acp_server.llm.retry import TRANSIENT
 from acp_server.llm.sse import SseDecoder
 from acp_server.messages.assembler import BlockAssembler
 from acp_server.messages.blocks import (
@@ -41,7 +44,11 @@ Case: TypeAlias = Mapping[str, Any]
 
 CASES: Final = Path(__file__).parent / "wire"
 SCHEMA: Final = Path(__file__).parent / "wire.schema.json"
-PROTOCOLS: Final[Mapping[str, WireProtocol]] = {"chat": ChatProtocol()}
+PROTOCOLS: Final[Mapping[str, WireProtocol]] = {
+    "chat": ChatProtocol(),
+    "responses": ResponsesProtocol(),
+    "anthropic": AnthropicProtocol(),
+}
 CONFIG: Final = CallConfig("mock", "mock-1")
 GO: Final = Message("m1", "user", (TextBlock("go"),), UserSource())
 
@@ -64,15 +71,6 @@ CODES: Final = {
     "invalid_request": {"INVALID_REQUEST"},
     "empty": {"EMPTY_RESPONSE"},
     "protocol": {"MALFORMED_RESPONSE"},
-}
-RETRYABLE: Final = {
-    "EMPTY_RESPONSE",
-    "OVERLOADED",
-    "RATE_LIMIT",
-    "SERVER",
-    "STREAM_CLOSED",
-    "TIMEOUT",
-    "TRANSPORT",
 }
 SILENCE: Final = LlmFailure("TIMEOUT", "The model server was silent for too long.")
 HANG_UP: Final = LlmFailure("TRANSPORT", "The connection to the model server was lost.")
@@ -265,8 +263,8 @@ def _error(expected: Mapping[str, Any], played: Played) -> list[str]:
     classes = expected["class"] if isinstance(expected["class"], list) else [expected["class"]]
     if not any(failure.code in CODES[name] for name in classes):
         wrong.append(f"the failure is {failure}, not {classes}")
-    if (failure.code in RETRYABLE) != expected["retryable"]:
-        wrong.append(f"{failure.code} counts as {'retryable' if failure.code in RETRYABLE else 'permanent'}")
+    if (failure.code in TRANSIENT) != expected["retryable"]:
+        wrong.append(f"{failure.code} counts as {'retryable' if failure.code in TRANSIENT else 'permanent'}")
     if "retry_after_s" in expected:
         off = (failure.retry_after_ms or 0) / 1000 - expected["retry_after_s"]
         if abs(off) > expected.get("retry_after_tolerance_s", 0):
@@ -332,14 +330,55 @@ def _chat_pairs(sent: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     return calls, results
 
 
+def _responses_pairs(sent: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    items = sent["input"]
+    calls = [item["call_id"] for item in items if item["type"] == "function_call"]
+    start = next((n for n, item in enumerate(items) if item["type"] == "function_call_output"), len(items))
+    return calls, [item.get("call_id") for item in items[start : start + len(calls)]]
+
+
+def _anthropic_pairs(sent: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    messages = sent["messages"]
+    calls = [block["id"] for message in messages for block in message["content"] if block["type"] == "tool_use"]
+    start = next((n + 1 for n, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
+    after = messages[start]["content"] if start < len(messages) else []
+    return calls, [block["tool_use_id"] for block in after if block["type"] == "tool_result"]
+
+
 def _assistant_message_has(sent: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
     said = next(message for message in sent["messages"] if message["role"] == "assistant")
     return [] if _holds(said, expected) else [f"the next request's message lacks {expected}: {said}"]
+
+
+def _input_order(sent: Mapping[str, Any], expected: Sequence[Mapping[str, Any]]) -> list[str]:
+    runs = (sent["input"][at : at + len(expected)] for at in range(len(sent["input"])))
+    found = any(len(run) == len(expected) and all(map(_holds, run, expected)) for run in runs)
+    return [] if found else [f"the next request lacks the run {expected}: {sent['input']}"]
+
+
+def _assistant_content(sent: Mapping[str, Any], expected: Sequence[Mapping[str, Any]]) -> list[str]:
+    said = next(message for message in sent["messages"] if message["role"] == "assistant")["content"]
+    found = len(said) >= len(expected) and all(map(_holds, said, expected))
+    return [] if found else [f"the next request's message does not begin with {expected}: {said}"]
+
+
+def _results_in_one_message(sent: Mapping[str, Any], _expected: object) -> list[str]:
+    holders = [m for m in sent["messages"] if any(block["type"] == "tool_result" for block in m["content"])]
+    return [] if len(holders) == 1 else [f"{len(holders)} messages hold tool results"]
 
 
 def _holds(value: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
     return all(key in value and value[key] == inner for key, inner in expected.items())
 
 
-PAIRS: Final = {"chat": _chat_pairs}
-REPLAYS: Final = {"assistant_message_has": _assistant_message_has}
+PAIRS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[list[str], list[str]]]]] = {
+    "chat": _chat_pairs,
+    "responses": _responses_pairs,
+    "anthropic": _anthropic_pairs,
+}
+REPLAYS: Final[Mapping[str, Callable[[Mapping[str, Any], Any], list[str]]]] = {
+    "assistant_message_has": _assistant_message_has,
+    "input_order": _input_order,
+    "assistant_content": _assistant_content,
+    "results_in_one_message": _results_in_one_message,
+}
