@@ -55,18 +55,20 @@ def advance(state: GrammarState, event: SessionEvent) -> GrammarState:
 
 def check_log(events: Iterable[SessionEvent]) -> GrammarState:
     """Return where the events end; raise ServerError INVARIANT_VIOLATED for the first that breaks a rule."""
-    invariants = Invariants()
-    for event in events:
-        invariants.check(event)
-    return invariants.state
+    return Invariants(events).state
 
 
 class Invariants:
-    """The check as a validator of a session. An event that is refused after it was checked leaves no trace."""
+    """The check as a validator of a session that holds `events` (its milestones are enough).
 
-    def __init__(self) -> None:
+    An event that is refused after it was checked leaves no trace.
+    """
+
+    def __init__(self, events: Iterable[SessionEvent] = ()) -> None:
         self._committed = GrammarState()
         self._checked: tuple[int, GrammarState] = (-1, self._committed)
+        for event in events:
+            self.check(event)
 
     @property
     def state(self) -> GrammarState:

@@ -35,7 +35,7 @@ def session(log: EventLog | None = None, *, seeded: bool = False, strict: bool =
     clock = ticking()
     made = Session(header(), now=lambda: next(clock), log=log, seeded=seeded)
     if strict:
-        made.validate(Invariants().check)
+        made.validate(Invariants(made.events.milestones()).check)
     return made
 
 
