@@ -91,7 +91,7 @@ def _plain_initialize(line: bytes) -> tuple[bytes, dict[str, Any]] | None:
     if isinstance(ident, bool) or not isinstance(ident, int | str):
         return None
     result = initialize_result(params)
-    if result is None:
+    if result is None or (isinstance(ident, str) and any("\ud800" <= character <= "\udfff" for character in ident)):
         return None
     answer = {"jsonrpc": "2.0", "id": ident, "result": result}
     return (_json_text(answer, encode_basestring_ascii) + "\n").encode(), params
