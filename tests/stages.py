@@ -97,6 +97,7 @@ STAGES: tuple[Stage, ...] = (
     pytest("e2e", "tests/e2e"),
     pytest("crash", "tests/crash"),
     pytest("bench", "tests/bench"),
+    pytest("runners", "tests/cases"),
     cases("rpc"),
     cases("wire"),
     cases("edit"),

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from acp_server.acp.failures import auth_required
+from acp_server.acp.failures import auth_required, invalid
 from acp_server.acp.handshake import AUTH_METHODS
-from acp_server.acp.params import invalid
 from acp_server.jsonrpc.errors import RpcError
 from acp_server.messages.request import CallConfig
 

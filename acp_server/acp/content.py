@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from acp_server.acp.params import invalid
+from acp_server.acp.failures import invalid
 from acp_server.messages.blocks import Block, TextBlock
 
 NOT_TAKEN: Final = {"image": "images", "audio": "sound"}

@@ -1,4 +1,4 @@
-"""The ends of turns as answers to `session/prompt` (docs/protocol.md, clauses P-07 to P-09 and table 1.4). Pure."""
+"""Failures as errors on the wire, ends of turns as answers (docs/protocol.md, clauses P-07 to P-09, table 1.4). Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Any, Final
 
 from acp_server.agent.turns import EndKind, TurnEnd
 from acp_server.base.errors import ServerError
-from acp_server.jsonrpc.errors import AUTH_REQUIRED, INTERNAL_ERROR, INVALID_REQUEST, RESOURCE_NOT_FOUND, RpcError
+from acp_server.jsonrpc.errors import (
+    AUTH_REQUIRED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    RESOURCE_NOT_FOUND,
+    RpcError,
+)
 from acp_server.messages.chunks import LlmFailure
 
 STOP_REASONS: Final[dict[EndKind, str]] = {
@@ -45,6 +52,11 @@ def auth_required(details: str, auth_methods: Sequence[Any]) -> RpcError:
     """Return -32000 with the ways to log in, clauses A-09 and A-10."""
     data = {"details": details, "authMethods": list(auth_methods)}
     return RpcError(AUTH_REQUIRED, f"Authentication required: {details}", data)
+
+
+def invalid(field: str, reason: str) -> RpcError:
+    """Return the -32602 that names the field."""
+    return RpcError(INVALID_PARAMS, f"Invalid params: {field} {reason}", {"details": f"{field} {reason}"})
 
 
 def session_not_found(session_id: str) -> RpcError:

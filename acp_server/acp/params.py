@@ -10,14 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acp_server.jsonrpc.errors import INVALID_PARAMS, RpcError
+from acp_server.acp.failures import invalid
 
 Params = Mapping[str, Any]
-
-
-def invalid(field: str, reason: str) -> RpcError:
-    """Return the -32602 that names the field."""
-    return RpcError(INVALID_PARAMS, f"Invalid params: {field} {reason}", {"details": f"{field} {reason}"})
 
 
 def session_id(params: Params) -> str:

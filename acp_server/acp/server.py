@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from acp_server.acp import params
 from acp_server.acp.access import Access
+from acp_server.acp.failures import invalid
 from acp_server.acp.handshake import initialize_result
 from acp_server.acp.sessions import Sessions
 from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
@@ -54,7 +55,7 @@ class Server:
     def _initialize(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
         result = initialize_result(dict(given))
         if result is None:
-            raise params.invalid("protocolVersion", "must be a whole number")
+            raise invalid("protocolVersion", "must be a whole number")
         self.initialized(given)
         return result
 

@@ -14,7 +14,7 @@ from acp_server.acp.access import Access
 from acp_server.acp.commands import find_command
 from acp_server.acp.content import blocks_of
 from acp_server.acp.controller import Controller
-from acp_server.acp.failures import prompt_result, refused, session_not_found
+from acp_server.acp.failures import invalid, prompt_result, refused, session_not_found
 from acp_server.acp.handshake import AUTH_METHODS
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.turns import TurnEnd
@@ -87,7 +87,7 @@ class Sessions:
         controller = self._find(given)
         blocks = blocks_of(params.prompt_blocks(given))
         if not blocks:
-            raise params.invalid("prompt", "is empty")
+            raise invalid("prompt", "is empty")
         try:
             controller.agent.steer(Message(self._ids.new(), "user", blocks, UserSource()))
         except ServerError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 from tests.architecture.graph import PACKAGE, Module, edges, rings
@@ -55,6 +56,8 @@ def purity_breaches(modules: Mapping[str, Module]) -> list[str]:
     pure = {name for name in modules if _covered(name, PURE)}
     stale = [row for row in PURE if f"{PACKAGE}.{row}" not in modules]
     found = [f"the table of pure modules names {row}, which does not exist" for row in stale]
+    boasts = sorted(name for name in modules if name not in pure and _says_pure(modules[name]))
+    found += [f"{name} says that it is pure and is not in the table" for name in boasts]
     graph = edges(modules)
     for name in sorted(pure):
         found += [f"{name}:{line} {what}" for line, what in _effects(modules[name])]
@@ -108,6 +111,10 @@ def _effects(source: Module) -> Iterator[tuple[int, str]]:
                 "date",
             }:
                 yield node.lineno, f"reads the clock by {ast.unparse(node.func)}"
+
+
+def _says_pure(source: Module) -> bool:
+    return re.search(r"\bPure[.:]", ast.get_docstring(source.tree) or "") is not None
 
 
 def _prefixes(target: str) -> set[str]:
