@@ -1,4 +1,4 @@
-"""Failures as errors on the wire, ends of turns as answers (docs/protocol.md, clauses P-07 to P-09, table 1.4). Pure."""
+"""Failures as errors on the wire, ends of turns as answers (docs/protocol.md, clauses P-07 to P-09). Pure."""
 
 from __future__ import annotations
 
