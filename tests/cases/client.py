@@ -7,7 +7,6 @@ from pathlib import Path
 from tests.cases import always
 from tests.cases.options import Options, traffic
 from tests.cases.place import Place
-from tests.support import schema
 from tests.support.client import Client, Launch, permission
 from tests.support.llm_script import Script
 from tests.support.mock_llm import MockLlm
@@ -55,10 +54,8 @@ class CaseClient:
         """End the agent; return which of the things that always hold do not."""
         ended = self.client.agent.end()
         wrong = [ended] if ended else []
-        wrong += always.stdout_lines(self.trace) + always.answered_once(self.trace)
-        wrong += always.model_requests(self.mock.asked)
+        wrong += always.broken(self.trace, self.mock.asked, strict=self.options.strict)
         wrong += [f"left running: {words[:100]}" for words in left_behind(self.place.mark)]
-        wrong += schema.stable().trace(self.trace) if self.options.check_schema else []
         return wrong + [f"changed outside the project: {path}" for path in self.place.strayed()]
 
     def close(self, notes: list[str]) -> None:

@@ -29,7 +29,7 @@ class Options:
     have: frozenset[str] | None = None
     verbose: bool = False
     keep: bool = False
-    check_schema: bool = False
+    strict: bool = False
 
 
 def default_needs() -> frozenset[str]:
@@ -59,7 +59,7 @@ def parser(kind: str) -> argparse.ArgumentParser:
     made.add_argument("--tools", default="", help="the agent's names of tools: read_file=read,shell=bash")
     made.add_argument("--args", default="", help="its names of arguments: path=file_path,edit_file.old=old_string")
     made.add_argument("--jobs", type=int, default=1, help="cases that run at once")
-    made.add_argument("--schema", action="store_true", help="hold every frame against the protocol's schema")
+    made.add_argument("--strict", action="store_true", help="add the protocol's schema and invariants")
     made.add_argument("-v", "--verbose", action="store_true", help="show the traffic of failed cases")
     made.add_argument("--keep", action="store_true", help="keep the scratch directories")
     return made
@@ -77,7 +77,7 @@ def read(given: argparse.Namespace) -> Options:
         have=have,
         verbose=given.verbose,
         keep=given.keep,
-        check_schema=given.schema,
+        strict=given.strict,
     )
 
 

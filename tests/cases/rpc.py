@@ -11,7 +11,6 @@ from tests.cases.options import Options, parser, read, refuse_what_is_lacking, s
 from tests.cases.place import Place
 from tests.cases.predicates import judge
 from tests.cases.steps import Run, StepError
-from tests.support import schema
 from tests.support.llm_script import Script
 from tests.support.mock_llm import MockLlm
 from tests.support.process import left_behind
@@ -54,8 +53,7 @@ def _run_once(case: Obj, lines: list[bytes], options: Options, notes: list[str])
     mock = MockLlm(Script.of_case(case), options.names.call, trace.poke)
     one = Run(options.agent, case, lines, place, mock, trace)
     try:
-        wrong = _judged(one, case)
-        wrong += schema.stable().trace(trace) if options.check_schema else []
+        wrong = _judged(one, case, strict=options.strict)
         if options.verbose and wrong:
             notes += traffic(trace, mock.asked, [place.stderr(n) for n in range(1, one.proc + 1)])
         return wrong
@@ -69,7 +67,7 @@ def _run_once(case: Obj, lines: list[bytes], options: Options, notes: list[str])
             place.remove()
 
 
-def _judged(one: Run, case: Obj) -> list[str]:
+def _judged(one: Run, case: Obj, *, strict: bool) -> list[str]:
     """Take the steps and judge; files, log and process are judged while all is as the steps left it."""
     expect, wrong = dict(case["expect"]), []
     codes = {"exit_code": expect.pop("exit_code")} if "exit_code" in expect else {}
@@ -87,8 +85,7 @@ def _judged(one: Run, case: Obj) -> list[str]:
     if not silenced:
         one.trace.open_until.pop(one.proc, None)
         wrong += [f"stdout ends without LF: {one.agent.tail[:60]!r}"] if one.agent.tail else []
-    wrong += one.wrong + always.stdout_lines(one.trace) + always.answered_once(one.trace)
-    wrong += always.model_requests(one.mock.asked)
+    wrong += one.wrong + always.broken(one.trace, one.mock.asked, strict=strict)
     wrong += [f"left running: {words[:100]}" for words in left_behind(one.place.mark)]
     return wrong + [f"changed outside the project: {path}" for path in one.place.strayed()]
 

@@ -124,6 +124,13 @@ class Story:
         message: dict[str, JsonValue] = {"id": f"r-{ident}", "role": "user", "content": [block], "source": source}
         return {**self.place, "message": message, **facts}
 
+    def rewrite_last(self, ident: str, content: str = "cut") -> SessionEvent:
+        """Put a shorter result in the place of the last node, which answers that call."""
+        last = self.session.surface.nodes[-1]
+        return self.session.append(
+            "tool/result", self.result_data(ident, content), surface_op=Replace(last, last), sources=[last]
+        )
+
     def replace(self, start: int, end: int, message: dict[str, JsonValue], *more: int) -> SessionEvent:
         """Put a checkpoint in the place of the nodes from start to end; further sources are named too."""
         nodes = self.session.surface.nodes
