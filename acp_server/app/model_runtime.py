@@ -6,6 +6,7 @@ Imported by the warm-up thread, since the HTTP stack takes a third of a second t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from acp_server.app.providers import PROVIDERS, SCRIPTED, Provider
 from acp_server.llm.adapter import WireProtocol
@@ -13,9 +14,9 @@ from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol
 from acp_server.llm.adapters.chat.dialects import dialect_for
 from acp_server.llm.adapters.chat.protocol import ChatProtocol
 from acp_server.llm.adapters.responses.protocol import ResponsesProtocol
-from acp_server.llm.catalog import model_info
+from acp_server.llm.catalog import facts_of, known_models
 from acp_server.llm.http import HttpTransport
-from acp_server.llm.http_adapter import HttpAdapter
+from acp_server.llm.http_adapter import Endpoint, HttpAdapter
 from acp_server.llm.runtime import LlmRuntime
 from acp_server.llm.scripted.adapter import ScriptedAdapter
 
@@ -26,6 +27,7 @@ class ModelRuntime:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.runtime = LlmRuntime()
         self._transport = HttpTransport()
+        self._transport.warm()
         self.runtime.register([SCRIPTED], ScriptedAdapter())
         for provider in PROVIDERS:
             self.runtime.register([provider.name], self._adapter(provider, environment))
@@ -36,22 +38,21 @@ class ModelRuntime:
 
     def _adapter(self, provider: Provider, environment: Mapping[str, str]) -> HttpAdapter:
         url = provider.url(environment)
+        endpoint = Endpoint(provider.name, url, partial(provider.key, environment), provider.key_variable)
         return HttpAdapter(
-            provider=provider.name,
-            wire=_wire(provider, url),
-            base_url=url,
-            key=lambda: provider.key(environment),
-            key_variable=provider.key_variable,
-            facts=model_info,
-            transport=self._transport,
+            endpoint,
+            _wire(provider, url),
+            self._transport,
+            facts=facts_of(provider.catalog),
+            known=known_models(provider.catalog),
         )
 
 
 def _wire(provider: Provider, url: str) -> WireProtocol:
     match provider.protocol:
         case "chat":
-            return ChatProtocol(dialect_for(provider.dialect, url))
+            return ChatProtocol(dialect_for(provider.name, url))
         case "responses":
-            return ResponsesProtocol()
+            return ResponsesProtocol(facts=facts_of(provider.catalog))
         case "messages":
-            return AnthropicProtocol()
+            return AnthropicProtocol(facts=facts_of(provider.catalog))

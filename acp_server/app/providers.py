@@ -20,7 +20,7 @@ SCRIPTED: Final = "scripted"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One provider: its wire protocol (and dialect of it), where it is, and where its key is found."""
+    """One provider: its wire protocol, where it is, and where its key is found."""
 
     name: str
     protocol: Protocol
@@ -28,7 +28,8 @@ class Provider:
     url_variable: str
     default_url: str
     default_model: str
-    dialect: str = "generic"
+    catalog: str
+    """Under which provider the catalogue holds its models."""
 
     def key(self, environment: Mapping[str, str]) -> str | None:
         """Return the key, or None when the variable is missing or blank."""
@@ -43,11 +44,11 @@ PROVIDERS: Final = (
     Provider(
         name="deepseek",
         protocol="chat",
-        dialect="deepseek",
         key_variable="DEEPSEEK_API_KEY",
         url_variable="DEEPSEEK_BASE_URL",
         default_url="https://api.deepseek.com",
-        default_model="deepseek-v4-flash",
+        default_model="deepseek-flash",
+        catalog="deepseek",
     ),
     Provider(
         name="anthropic",
@@ -55,16 +56,17 @@ PROVIDERS: Final = (
         key_variable="ANTHROPIC_API_KEY",
         url_variable="ANTHROPIC_BASE_URL",
         default_url="https://api.anthropic.com",
-        default_model="claude-sonnet-4-5",
+        default_model="claude-sonnet-5-5",
+        catalog="anthropic",
     ),
     Provider(
         name="openai",
         protocol="chat",
-        dialect="openai",
         key_variable="OPENAI_API_KEY",
         url_variable="OPENAI_BASE_URL",
         default_url="https://api.openai.com/v1",
-        default_model="gpt-5.1",
+        default_model="gpt-5.6",
+        catalog="openai",
     ),
     Provider(
         name="openai-responses",
@@ -72,7 +74,8 @@ PROVIDERS: Final = (
         key_variable="OPENAI_API_KEY",
         url_variable="OPENAI_BASE_URL",
         default_url="https://api.openai.com/v1",
-        default_model="gpt-5.1",
+        default_model="gpt-5.6",
+        catalog="openai",
     ),
 )
 """In the order in which a key decides, when no model is named."""
