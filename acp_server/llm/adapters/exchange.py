@@ -35,7 +35,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Words of the user or of the system; no tool results."""
+    """Words of the user or of the system; no tool results. What holds an image is the user's: systems only speak."""
 
     role: Literal["user", "system"]
     content: tuple[TextBlock | ImageBlock, ...]
@@ -65,8 +65,9 @@ def exchanges(messages: Sequence[Message], wire_id: Callable[[str], str]) -> lis
             entries.append(Spoken(message, calls))
         else:
             content = tuple(_unclaimed(message.content, waiting))
+            shows = any(isinstance(block, ImageBlock) for block in content)
             if content:
-                entries.append(Said(message.role, content))
+                entries.append(Said("user" if shows else message.role, content))
     return entries
 
 

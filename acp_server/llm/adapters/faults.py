@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from acp_server.llm.adapters.wire_json import parse, record
+from acp_server.llm.adapters.wire_json import joined_pairs, parse, record
 from acp_server.llm.failure import (
     classify_status,
     is_context_overflow,
@@ -95,12 +95,11 @@ def malformed(data: str) -> LlmFailure:
 def error_words(error: object) -> tuple[str, str, str]:
     """Return the code, the type and the message of an error object; what is missing is empty."""
     if isinstance(error, str):
-        return "", "", error
+        return "", "", joined_pairs(error)
     told_by = record(error)
     code, kind = told_by.get("code"), told_by.get("type")
     message = told_by.get("message") or told_by.get("detail") or told_by.get("error") or ""
-    message = message if isinstance(message, str) else str(message)
-    return _word(code), _word(kind), message
+    return _word(code), _word(kind), joined_pairs(message if isinstance(message, str) else str(message))
 
 
 def _error_of(document: object) -> object:
@@ -111,7 +110,7 @@ def _error_of(document: object) -> object:
 
 
 def _word(value: object) -> str:
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return joined_pairs(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 def _start(data: str) -> str:

@@ -42,8 +42,8 @@ class AnthropicDecoder:
     def __init__(self, options: GenerateOptions) -> None:
         self._answer = Answer()
         self._ids = CallIds(options.messages)
-        self._blocks: dict[object, OpenBlock] = {}
-        self._started: dict[object, Mapping[str, Any]] = {}
+        self._blocks: dict[int | None, OpenBlock] = {}
+        self._started: dict[int | None, Mapping[str, Any]] = {}
         self._counts: dict[str, int] = {}
         self._reason = ""
 
@@ -87,11 +87,11 @@ class AnthropicDecoder:
 
     def _take(self, out: list[StreamChunk], kind: str, payload: dict[str, Any]) -> None:
         if kind == "content_block_delta":
-            self._delta(out, payload.get("index"), record(payload.get("delta")))
+            self._delta(out, count(payload.get("index")), record(payload.get("delta")))
         elif kind == "content_block_start":
-            self._start(out, payload.get("index"), record(payload.get("content_block")))
+            self._start(out, count(payload.get("index")), record(payload.get("content_block")))
         elif kind == "content_block_stop":
-            self._stop(out, payload.get("index"))
+            self._stop(out, count(payload.get("index")))
         elif kind == "message_start":
             self._count(record(payload.get("message")).get("usage"))
         elif kind == "message_delta":
@@ -102,7 +102,7 @@ class AnthropicDecoder:
             self._tally()
             self._answer.fail(out, told(payload.get("error") or payload))
 
-    def _start(self, out: list[StreamChunk], place: object, content: Mapping[str, Any]) -> None:
+    def _start(self, out: list[StreamChunk], place: int | None, content: Mapping[str, Any]) -> None:
         kind = _KINDS.get(text(content.get("type")))
         if kind is None:
             return
@@ -117,7 +117,7 @@ class AnthropicDecoder:
         self._blocks[place], self._started[place] = block, content
         block.replay = _kept(content)
 
-    def _delta(self, out: list[StreamChunk], place: object, delta: Mapping[str, Any]) -> None:
+    def _delta(self, out: list[StreamChunk], place: int | None, delta: Mapping[str, Any]) -> None:
         block = self._blocks.get(place)
         if block is None or not block.open:
             return
@@ -132,7 +132,7 @@ class AnthropicDecoder:
             kept = record(block.replay).get("signature", "")
             block.replay = {"signature": f"{kept}{joined_pairs(text(delta.get('signature')))}"}
 
-    def _stop(self, out: list[StreamChunk], place: object) -> None:
+    def _stop(self, out: list[StreamChunk], place: int | None) -> None:
         block = self._blocks.get(place)
         if block is None:
             return
