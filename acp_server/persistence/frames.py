@@ -1,4 +1,4 @@
-"""Zstandard frames as the log uses them (docs/log-format.md, clauses F-1 to F-7). Pure: functions of bytes.
+"""Zstandard frames as the log uses them (docs/log-format.md, clauses B-1 to B-7). Pure: functions of bytes.
 
 Owns finding a frame's end without decompressing it, and the difference between a frame that the data ends inside of
 and one that is wrong. Refuses any meaning of what is inside.

@@ -66,6 +66,7 @@ class PackedLog:
         return len(self._entries) if seq >= self._length else max(bisect_right(self._starts, seq) - 1, 0)
 
     def _events_of(self, row: PackedRow) -> list[SessionEvent]:
-        if self._open is None or self._open[0] is not row:
-            self._open = (row, unpack_row(decode_json(row.line.decode())))
-        return self._open[1]
+        latest = self._open  # read once: another thread may be looking too
+        if latest is None or latest[0] is not row:
+            latest = self._open = (row, unpack_row(decode_json(row.line.decode())))
+        return latest[1]

@@ -1,4 +1,4 @@
-"""Names of directories and files of a stored session (docs/log-format.md, clauses P-1 to P-6). Pure.
+"""Names of directories and files of a stored session (docs/log-format.md, clauses N-1 to N-6). Pure.
 
 Ids are opaque: any text becomes one safe path segment, and two ids never share one.
 """

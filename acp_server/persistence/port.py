@@ -47,7 +47,7 @@ class ObservedSession(Protocol):
 class PersistenceError(ServerError):
     """A session could not be stored or read; `data` holds facts that a client may show or match on.
 
-    Codes: SESSION_NOT_FOUND, SESSION_EXISTS, SESSION_BUSY (data: pid, host, start, alive), SESSION_READ_ONLY,
+    Codes: SESSION_NOT_FOUND, SESSION_ALREADY_EXISTS, SESSION_BUSY (data: pid, host, start, alive), SESSION_READ_ONLY,
     SESSION_CORRUPT (data: file, offset, lastSeq), SESSION_UNSUPPORTED (a format or a required event type of another
     version), DISK_FULL, DISK_FAILED, DISK_POISONED, LOCK_UNSUPPORTED, INVALID_BOUNDARY, OPEN_TURN, INVALID_CURSOR,
     ATTACHMENT_NOT_FOUND, ATTACHMENT_CORRUPT, EVENT_TOO_LARGE.
@@ -160,7 +160,7 @@ class SessionPersistence(Protocol):
         """Announce a session that has no events yet. Nothing is written before its first event.
 
         Raises:
-            PersistenceError: SESSION_EXISTS.
+            PersistenceError: SESSION_ALREADY_EXISTS.
         """
         ...
 
@@ -247,7 +247,7 @@ class SessionPersistence(Protocol):
         cold; what is pending in memory of a live one is included, also after its disk failed.
 
         Raises:
-            PersistenceError: SESSION_NOT_FOUND, SESSION_EXISTS, INVALID_BOUNDARY, OPEN_TURN, SESSION_CORRUPT.
+            PersistenceError: SESSION_NOT_FOUND, SESSION_ALREADY_EXISTS, INVALID_BOUNDARY, OPEN_TURN, SESSION_CORRUPT.
         """
         ...
 
@@ -263,7 +263,8 @@ class SessionPersistence(Protocol):
         """Store what can be read of a damaged log as the session of `header`; the damaged one stays as it is.
 
         Raises:
-            PersistenceError: SESSION_NOT_FOUND, SESSION_EXISTS, SESSION_CORRUPT when not even one event is readable.
+            PersistenceError: SESSION_NOT_FOUND, SESSION_ALREADY_EXISTS, SESSION_CORRUPT when not even one event is
+                readable.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Uncompressed batches: lines closed by a commit line with their count and CRC (docs/log-format.md, clause F-8). Pure.
+"""Uncompressed batches: lines closed by a commit line with their count and CRC (docs/log-format.md, clause B-8). Pure.
 
 Without the commit line a power cut that loses a sector looks like damage; with it a batch is whole or it is not.
 """

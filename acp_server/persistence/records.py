@@ -1,4 +1,4 @@
-"""Lines of the log as values and back (docs/log-format.md, clauses L-JSON, L-1 to L-5). Pure.
+"""Lines of the log as values and back (docs/log-format.md, clauses L-JSON, J-1 to J-5). Pure.
 
 Owns strict JSON on the way in, one form of it on the way out, and the rule for types that nobody knows.
 """

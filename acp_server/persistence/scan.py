@@ -1,4 +1,4 @@
-"""Reading a whole log from bytes (docs/log-format.md, clauses S-1 to S-7). Pure; never raises, whatever the bytes.
+"""Reading a whole log from bytes (docs/log-format.md, clauses K-1 to K-7). Pure; never raises, whatever the bytes.
 
 Owns the judgement between a torn end, which a crash can leave, and damage, which none can: when a whole batch with
 later events follows the unreadable place, the place was once on stable storage.

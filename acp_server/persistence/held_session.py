@@ -1,0 +1,131 @@
+"""One session that this process may write: its lock, its log file, its queue (docs/log-format.md, clauses O and W).
+
+Owns their common life: taken together, given back together. The methods that touch the disk block and run in the
+session's worker; `attach` and `detach` belong to the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import suppress
+
+from acp_server.persistence.attachments import put_attachment
+from acp_server.persistence.disk_errors import disk_error
+from acp_server.persistence.frames import PAYLOAD_LIMIT
+from acp_server.persistence.io_port import LogIo
+from acp_server.persistence.journal import Journal, LogPlace
+from acp_server.persistence.lock import Owner, take_lock
+from acp_server.persistence.paths import LOCK_NAME
+from acp_server.persistence.port import HealthListener, ObservedSession, PersistenceError
+from acp_server.persistence.records import encode_events, encode_header
+from acp_server.persistence.scan import BatchSpan
+from acp_server.persistence.suffix import keep_index
+from acp_server.persistence.summary import Summary, add_event
+from acp_server.persistence.write_queue import QueueLimits, WriteQueue
+from acp_server.session.events import SessionEvent
+from acp_server.session.header import SessionHeader
+
+
+class HeldSession:
+    """What a store keeps of a session between `create`, `prepare` or `fork` and `close`.
+
+    `fresh` is whether it was not on disk before. `stored` counts the events in the file, `summary` covers every event
+    known, `read_only` is why none can be added.
+    """
+
+    def __init__(self, io: LogIo, place: LogPlace, header: SessionHeader, owner: Owner, *, fresh: bool) -> None:
+        self.place = place
+        self.header = header
+        self.journal = Journal(io, place, encode_header(header), self.lock)
+        self.stored = 0
+        self.spans: list[BatchSpan] = []
+        self.summary = Summary()
+        self.noted: Summary | None = None
+        self.read_only: str | None = None
+        self.queue: WriteQueue | None = None
+        self.session: ObservedSession | None = None
+        self._fresh = fresh
+        self._io = io
+        self._owner = owner
+        self._lock: int | None = None
+        self._unobserve: Callable[[], None] = _nothing
+
+    def lock(self) -> None:
+        """Take the session's lock unless it is held; its directory exists. Raises as `take_lock`."""
+        if self._lock is None:
+            self._lock = take_lock(self._io, self.place.directory, self._owner)
+
+    def commit(self, events: list[SessionEvent]) -> None:
+        """Make one batch of events durable; raises PersistenceError as `Journal.commit`."""
+        if self.read_only is not None:
+            raise PersistenceError("SESSION_READ_ONLY", self.read_only)
+        lines = encode_events(events)
+        if len(lines) > PAYLOAD_LIMIT:
+            message = f"An event of {len(lines)} bytes is larger than a session can keep."
+            raise PersistenceError("EVENT_TOO_LARGE", message)
+        start = self.journal.length
+        self.journal.commit(lines)
+        self.stored = events[-1].seq + 1
+        self.spans.append(BatchSpan(start, self.journal.length, events[0].seq, self.stored))
+
+    def create(self, batches: list[list[SessionEvent]]) -> None:
+        """Make the log with all of these batches at once; raises PersistenceError as `Journal.create`."""
+        self.journal.create([encode_events(batch) for batch in batches])
+        self.stored = batches[-1][-1].seq + 1
+
+    def put_attachment(self, content: bytes) -> str:
+        """Keep bytes beside the log, whose directory is made when it is not there; raises as the port's verb."""
+        if self.read_only is not None:
+            raise PersistenceError("SESSION_READ_ONLY", self.read_only)
+        try:
+            self.journal.make_directory()
+        except OSError as error:
+            raise disk_error(error, self.place.directory) from error
+        return put_attachment(self._io, self.place.directory, content)
+
+    def attach(
+        self, session: ObservedSession, executor: Executor, limits: QueueLimits, on_health: HealthListener | None
+    ) -> WriteQueue:
+        """Queue what is not stored of a session's events, and each later one."""
+        self.queue = WriteQueue(self.header.id, self.commit, executor, limits=limits, on_health=on_health)
+        self.session = session
+        for event in session.events.since(self.stored):
+            self._take(event)
+        self._unobserve = session.observe(self._take)
+        return self.queue
+
+    async def detach(self) -> None:
+        """Stop observing, after writing what can be written."""
+        self._unobserve()
+        self._unobserve = _nothing
+        if self.queue is not None:
+            await self.queue.close()
+
+    def release(self) -> None:
+        """Give file and lock back. Of a session that never had an event nothing stays behind."""
+        materialized = self.journal.length > 0
+        if materialized and self.spans and self.read_only is None:
+            keep_index(self._io, self.place, self.spans)
+        self.journal.close()
+        if self._lock is None:
+            return
+        if self._fresh and not materialized:
+            self._remove_traces()
+        self._io.close(self._lock)
+        self._lock = None
+
+    def _take(self, event: SessionEvent) -> None:
+        if self.queue is not None:
+            self.queue.put(event)
+        if event.seq >= self.summary.events:
+            self.summary = add_event(self.summary, event)
+
+    def _remove_traces(self) -> None:
+        with suppress(OSError):
+            self._io.unlink(f"{self.place.directory}/{LOCK_NAME}")
+            self._io.remove_dir(self.place.directory)
+
+
+def _nothing() -> None:
+    return None

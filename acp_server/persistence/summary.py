@@ -1,0 +1,39 @@
+"""What a list shows of a session, as a fold over its events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from acp_server.session.events import SessionEvent
+
+SHOWN_TYPES: Final = frozenset({"session/title", "turn/start"})
+"""Types that change a summary, its count of events aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The latest title, the number of turns begun, the number of events."""
+
+    title: str | None = None
+    turns: int = 0
+    events: int = 0
+
+
+def add_event(summary: Summary, event: SessionEvent) -> Summary:
+    """Return the summary with one more event."""
+    if event.type == "session/title":
+        title = event.data.get("title")
+        return replace(summary, title=title if isinstance(title, str) else summary.title, events=event.seq + 1)
+    turns = summary.turns + (event.type == "turn/start")
+    return Summary(summary.title, turns, event.seq + 1)
+
+
+def summarize(milestones: Iterable[SessionEvent], length: int) -> Summary:
+    """Return the summary of a whole log from its milestones; `length` counts every event."""
+    summary = Summary()
+    for event in milestones:
+        if event.type in SHOWN_TYPES:
+            summary = add_event(summary, event)
+    return replace(summary, events=length)

@@ -1,0 +1,221 @@
+"""Events on their way to the disk, behind the back of whoever appends them (docs/log-format.md, clauses W-9 to W-14).
+
+Owns when a batch is written, the order after a failure, and the limit beyond which producers wait. One queue a
+session; its writes run one at a time in a worker thread. Refuses to know how a batch becomes durable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Literal
+
+from acp_server.base.errors import ServerError
+from acp_server.base.ids import SessionId
+from acp_server.persistence.disk_errors import RETRIED
+from acp_server.persistence.port import HealthListener, PersistenceError, StorageHealth
+from acp_server.persistence.weight import weight
+from acp_server.session.events import SessionEvent
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """Bounds of one queue: seconds of the window, events and bytes beyond which producers wait, bytes of a batch."""
+
+    window: float = 0.2
+    events: int = 5_000
+    size: int = 16 * 1024 * 1024
+    batch: int = 8 * 1024 * 1024
+    first_retry: float = 0.5
+    last_retry: float = 2.0
+
+
+class WriteQueue:
+    """The write-behind of one session, used from one event loop. `commit` blocks and makes a batch durable.
+
+    It satisfies `acp_server.base.ports.Journal`.
+    """
+
+    def __init__(
+        self,
+        session_id: SessionId,
+        commit: Callable[[list[SessionEvent]], None],
+        executor: Executor,
+        *,
+        limits: QueueLimits,
+        on_health: HealthListener | None = None,
+    ) -> None:
+        self._id = session_id
+        self._commit = commit
+        self._executor = executor
+        self._limits = limits
+        self._on_health = on_health
+        self._loop = asyncio.get_running_loop()
+        self._pending: list[SessionEvent] = []
+        self._size = 0
+        self._batch: list[SessionEvent] = []
+        self._batch_size = 0
+        self._active: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = False
+        self._admitted = self._stored = self._writes = 0
+        self._failure: PersistenceError | None = None
+        self._retry = limits.first_retry
+        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def behind(self) -> bool:
+        """Return whether producers should await `room`."""
+        return (
+            len(self._pending) + len(self._batch) >= self._limits.events
+            or self._size + self._batch_size >= self._limits.size
+        )
+
+    @property
+    def unwritten(self) -> int:
+        """Return how many events are not durable yet."""
+        return self._admitted - self._stored
+
+    def put(self, event: SessionEvent) -> None:
+        """Take an event. Its window opens now when the queue was empty, and later events do not move it."""
+        self._pending.append(event)
+        self._size += weight(event)
+        self._admitted += 1
+        if self._timer is None and not self._due and self._failure is None:
+            self._timer = self._loop.call_later(self._limits.window, self._window_over)
+
+    async def flush(self) -> None:
+        """Return once every event put before this call is durable. Calls at the same time share one write.
+
+        Raises:
+            PersistenceError: as `SessionPersistence.flush`; the events are kept in order.
+        """
+        target, seen = self._admitted, self._writes
+        while self._stored < target:
+            if self._active is None:
+                self._raise_if_final()
+                self._start()
+            number = self._writes
+            await self._next_end()
+            if self._failure is not None and number > seen and self._active is None:
+                raise self._failure
+
+    async def room(self) -> None:
+        """Return once the queue is below its limits.
+
+        Raises:
+            PersistenceError: the code after which it will never be.
+        """
+        while self.behind:
+            self._raise_if_final()
+            if self._active is None and self._timer is None:
+                self._start()
+            await self._next_end()
+
+    async def close(self) -> PersistenceError | None:
+        """Write what can be written and stop; return why something could not be, if so."""
+        failure: PersistenceError | None = None
+        try:
+            await self.flush()
+        except PersistenceError as error:
+            failure = error
+        self._cancel_timer()
+        return failure
+
+    def _raise_if_final(self) -> None:
+        if self._failure is not None and self._failure.code not in RETRIED:
+            raise self._failure
+
+    def _next_end(self) -> asyncio.Future[None]:
+        """Return what is done when the next write has ended, well or not."""
+        waiter = self._loop.create_future()
+        self._waiting.append(waiter)
+        return waiter
+
+    def _window_over(self) -> None:
+        self._timer = None
+        if self._active is not None:
+            self._due = True
+        elif self._pending:
+            self._start()
+
+    def _start(self) -> None:
+        self._cancel_timer()
+        self._due = False
+        self._writes += 1
+        self._batch, self._batch_size = self._take()
+        self._active = self._loop.run_in_executor(self._executor, self._commit, self._batch)
+        self._active.add_done_callback(self._done)
+
+    def _take(self) -> tuple[list[SessionEvent], int]:
+        """Take the whole queue, or as much of it as one batch may hold."""
+        if self._size <= self._limits.batch:
+            batch, size = self._pending, self._size
+            self._pending, self._size = [], 0
+            return batch, size
+        size = count = 0
+        while count < len(self._pending) and (not count or size <= self._limits.batch):
+            size += weight(self._pending[count])
+            count += 1
+        batch, self._pending = self._pending[:count], self._pending[count:]
+        self._size -= size
+        return batch, size
+
+    def _done(self, active: asyncio.Future[None]) -> None:
+        self._active = None
+        error = None if active.cancelled() else active.exception()
+        if active.cancelled() or error is not None:
+            self._keep(_as_persistence_error(error))
+        else:
+            self._stored += len(self._batch)
+            self._recovered()
+        self._batch, self._batch_size = [], 0
+        if self._failure is None and self._pending and (self._due or self._size > self._limits.batch):
+            self._start()
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _recovered(self) -> None:
+        self._retry = self._limits.first_retry
+        if self._failure is not None:
+            self._failure = None
+            self._tell("ok", None)
+        if self._pending and self._timer is None and not self._due:
+            self._timer = self._loop.call_later(self._limits.window, self._window_over)
+
+    def _keep(self, error: PersistenceError) -> None:
+        """Put the batch back in front, in order, and try again after a while unless that is of no use."""
+        self._pending = self._batch + self._pending
+        self._size += self._batch_size
+        before, self._failure = self._failure, error
+        self._cancel_timer()
+        self._due = False
+        if error.code not in RETRIED:
+            self._tell("poisoned", error.message)
+            return
+        self._timer = self._loop.call_later(self._retry, self._window_over)
+        self._retry = min(self._retry * 2, self._limits.last_retry)
+        if before is None or before.message != error.message:
+            self._tell("failing", error.message)
+
+    def _tell(self, state: Literal["ok", "failing", "poisoned"], reason: str | None) -> None:
+        if self._on_health is not None:
+            self._loop.call_soon(self._on_health, StorageHealth(self._id, state, reason, self.unwritten))
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _as_persistence_error(error: BaseException | None) -> PersistenceError:
+    if isinstance(error, PersistenceError):
+        return error
+    if isinstance(error, ServerError):
+        return PersistenceError(error.code, error.message)
+    kind = type(error).__name__ if error is not None else "it was cancelled"
+    return PersistenceError("DISK_POISONED", f"The session could not be written because of an inner failure ({kind}).")
