@@ -22,8 +22,8 @@ TITLE_BYTES: Final = 80
 _READ: Final = 8192
 """Characters of a text that are looked at: a pasted file does not make its title slow."""
 
-_OSC: Final = re.compile(r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]).*?(?:\x07|\x1b\\|\x9c|\Z)", re.DOTALL)
-_CSI: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?")
+_OSC: Final = re.compile(r"\x1b[\]PX^_].*?(?:\x07|\x1b\\|\Z)", re.DOTALL)
+_CSI: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]?")
 _ESCAPE: Final = re.compile(r"\x1b[ -/]*[0-~]?")
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
