@@ -6,7 +6,7 @@ Owns when the connection ends and why. What ends with it (sessions, children) is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from acp_server.jsonrpc.envelope import Refused, read_message
@@ -24,7 +24,8 @@ Reason: TypeAlias = Literal["eof", "broken", "signal", "orphan", "stopped"]
 class Connection:
     """Runs a peer on a pair of descriptors.
 
-    `tap` sees every line that arrives, `hint` gets one sentence when the client seems to speak another framing.
+    `splitter` is given where the limit of a line is not the usual one. `tap` sees every line that arrives; `hint` gets
+    one sentence when the client seems to speak another framing.
     """
 
     def __init__(
@@ -47,18 +48,16 @@ class Connection:
         self._reason: Reason | None = None
         self._writer: PipeWriter | None = None
 
-    async def run(self, initial: bytes = b"", lines: Iterable[bytes | TooLong] = ()) -> Reason:
+    async def run(self, initial: bytes = b"") -> Reason:
         """Serve until the input ends, the output breaks or `stop` is called; return which.
 
-        `lines` were split off before by the same splitter and are served first, then `initial`, then what is read.
+        `initial` was read before and is served first.
         The writer goes on after the return, so that what is still answered gets out: `close` ends it.
         """
         self._over = asyncio.get_running_loop().create_future()
         self._writer = PipeWriter(self._stdio.out_fd, self._outbox, lambda: self.stop("broken"))
         reader = PipeReader(self._stdio.in_fd, self._received)
         self._writer.start()
-        for line in lines:
-            self._serve(line)
         if initial:
             self._received(initial)
         if self._reason is not None:

@@ -36,11 +36,12 @@ class LineSplitter:
     however they are cut.
     """
 
-    __slots__ = ("_at_start", "_dropping", "_held", "_parts", "limit")
+    __slots__ = ("_at_start", "_dropping", "_held", "_mark", "_parts", "limit")
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self.limit = limit
         self._at_start = True
+        self._mark = b""
         self._dropping = False
         self._parts: list[bytes] = []
         self._held = 0
@@ -48,7 +49,7 @@ class LineSplitter:
     def feed(self, data: bytes) -> list[bytes | TooLong]:
         """Return the lines that `data` completes, and one TooLong as soon as a line goes beyond the limit."""
         if self._at_start:
-            data = self._without_bom(data)
+            data = self._after_mark(data)
         pieces = data.split(b"\n")
         lines: list[bytes | TooLong] = []
         last = pieces.pop()
@@ -60,17 +61,20 @@ class LineSplitter:
 
     def finish(self) -> bytes | None:
         """Return the last line when the stream ended without a line feed, or None."""
-        self._at_start = False
         lines: list[bytes | TooLong] = []
+        self._hold(self._mark, lines)
+        self._mark = b""
         self._end_line(lines)
         return next((line for line in lines if isinstance(line, bytes)), None)
 
-    def _without_bom(self, data: bytes) -> bytes:
-        data = b"".join((*self._parts, data))
-        self._parts, self._held = [], 0
+    def _after_mark(self, data: bytes) -> bytes:
+        """Keep back what may become a byte order mark; it does not count for a line's length."""
+        data = self._mark + data
         if len(data) < len(_BOM) and _BOM.startswith(data):
-            return data
+            self._mark = data
+            return b""
         self._at_start = False
+        self._mark = b""
         return data.removeprefix(_BOM)
 
     def _hold(self, piece: bytes, lines: list[bytes | TooLong]) -> None:

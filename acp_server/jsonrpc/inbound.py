@@ -31,15 +31,16 @@ class Inbound:
     Attributes:
         id: the request's id, or ABSENT for a notification.
         cancel: cancelled by the client's `$/cancel_request` for this id, and when the connection closes.
+        answered: whether the response is queued; further ones are dropped.
     """
 
-    __slots__ = ("_after", "_answered", "_fail", "_succeed", "cancel", "id", "method", "params")
+    __slots__ = ("_after", "_fail", "_succeed", "answered", "cancel", "id", "method", "params")
 
     def __init__(
         self,
         call: Call,
-        succeed: Callable[[Inbound, Result], None] | None = None,
-        fail: Callable[[Inbound, BaseException], None] | None = None,
+        succeed: Callable[[Inbound, Result], None],
+        fail: Callable[[Inbound, BaseException], None],
     ) -> None:
         self._succeed = succeed
         self._fail = fail
@@ -47,29 +48,27 @@ class Inbound:
         self.method = call.method
         self.params: dict[str, Any] = call.params
         self.cancel = CancelToken()
+        self.answered = False
         self._after: list[Callable[[], None]] = []
-        self._answered = False
 
     def respond(self, result: Result) -> None:
         """Answer a call whose route returned PENDING; the response is queued when this returns."""
-        if not self._answered and self._succeed is not None:
-            self._succeed(self, result)
+        self._succeed(self, result)
 
     def fail(self, error: BaseException) -> None:
         """Answer such a call with an error, as if the route had raised it."""
-        if not self._answered and self._fail is not None:
-            self._fail(self, error)
+        self._fail(self, error)
 
     def after_response(self, callback: Callable[[], None]) -> None:
         """Call back right after the response is queued, in order of registration; at once when it is already."""
-        if self._answered:
+        if self.answered:
             callback()
         else:
             self._after.append(callback)
 
-    def answered(self) -> list[Callable[[], None]]:
+    def end(self) -> list[Callable[[], None]]:
         """Mark the call as answered and return what has to be called back. For the peer."""
-        self._answered = True
+        self.answered = True
         after, self._after = self._after, []
         return after
 

@@ -10,6 +10,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
 
+from acp_server.base.cancel import CancelToken
+
 MARK = 1024 * 1024
 LIMIT = 256 * 1024 * 1024
 MERGED_CHARACTERS = 64 * 1024
@@ -135,11 +137,14 @@ class Outbox:
         if self._queue:
             wake()
 
-    async def room(self) -> bool:
-        """Return when the pipe is not behind; False when the outbox is closed. Producers await it before more."""
+    async def room(self, cancel: CancelToken | None = None) -> bool:
+        """Return when the pipe is not behind, or when `cancel` is cancelled; False when the outbox is closed.
+
+        Producers await it before they make more.
+        """
         if self._queued + self._under_way < self._mark:
             return not self._closed
-        return await self._until(lambda: self.size < self._mark)
+        return await self._until(lambda: self.size < self._mark, cancel)
 
     async def drained(self, most: int = 0) -> bool:
         """Return when at most `most` bytes are unwritten; False when the outbox closed before."""
@@ -167,14 +172,17 @@ class Outbox:
         elif len(self._queue) == 1:
             self._wake()
 
-    async def _until(self, ready: Callable[[], bool]) -> bool:
+    async def _until(self, ready: Callable[[], bool], cancel: CancelToken | None = None) -> bool:
         if self._closed or ready():
             return not self._closed
-        waiter = (ready, asyncio.get_running_loop().create_future())
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter = (ready, future)
         self._waiters.append(waiter)
+        forget = _nothing if cancel is None else cancel.subscribe(lambda: _release(future))
         try:
-            await waiter[1]
+            await future
         finally:
+            forget()
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
         return not self._closed
@@ -183,16 +191,19 @@ class Outbox:
         waiting, self._waiters = self._waiters, []
         for waiter in waiting:
             ready, future = waiter
-            if future.done():
-                continue
             if self._closed or ready():
-                future.set_result(None)
+                _release(future)
             else:
                 self._waiters.append(waiter)
 
 
 def _size(text: str) -> int:
     return len(text) if text.isascii() else 3 * len(text)
+
+
+def _release(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _nothing() -> None:

@@ -50,6 +50,7 @@ class Peer:
         self._calls = OpenCalls()
         self._requests = OutboundCalls(outbox)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._pending: dict[Inbound, asyncio.Future[None]] = {}
         self._closing = False
 
     @property
@@ -96,31 +97,41 @@ class Peer:
         self.outbox.put(notification_bytes(method, params))
 
     async def quiet(self) -> None:
-        """Return when no task of a call is left."""
-        while others := self._tasks - _me():
-            await asyncio.wait(others)
+        """Return when no call is being served but the one, if any, in whose task this is awaited."""
+        while busy := self._busy():
+            await asyncio.wait(busy)
 
     async def close(self, grace: float = 0.3) -> bool:
         """Cancel every open call and wait for its end; return whether all ended.
 
-        Tokens are cancelled first; tasks that are still there after `grace` seconds are cancelled as tasks and given
-        `grace` once more. Our own open requests end with ConnectionClosed. Calls that arrive later are refused.
+        Tokens are cancelled first; what is still there after `grace` seconds is answered as cancelled, tasks by being
+        cancelled as tasks, which gives them `grace` once more. Our own open requests end with ConnectionClosed. Calls
+        that arrive later are refused.
         """
         self._closing = True
         for inbound in self._calls.all():
             self._cancel(inbound, BY_DISPOSAL)
         self._requests.close()
-        left = await self._wait(grace)
-        for task in left:
-            task.cancel()
-        left = await self._wait(grace) if left else left
-        if left:
-            self._log(f"{len(left)} calls did not end when the connection closed", None)
-        return not left
+        if not await self._wait(grace):
+            for inbound in tuple(self._pending):
+                self._fail(inbound, Cancelled(BY_DISPOSAL))
+            for task in self._tasks - {asyncio.current_task()}:
+                task.cancel()
+        if await self._wait(grace):
+            return True
+        self._log(f"{len(self._tasks)} calls did not end when the connection closed", None)
+        return False
 
-    async def _wait(self, seconds: float) -> set[asyncio.Task[None]]:
-        others = self._tasks - _me()
-        return (await asyncio.wait(others, timeout=seconds))[1] if others else set()
+    async def _wait(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self.quiet()
+        except TimeoutError:
+            return False
+        return True
+
+    def _busy(self) -> set[asyncio.Future[None]]:
+        return {*self._tasks, *self._pending.values()} - {asyncio.current_task()}
 
     def _receive_call(self, call: Call) -> None:
         if call.method == CANCEL_REQUEST and isinstance(call.id, Absent):
@@ -142,8 +153,9 @@ class Peer:
             self._fail(inbound, error)
             return
         if isinstance(outcome, Pending):
-            return
-        if isinstance(outcome, Awaitable):
+            if not inbound.answered:
+                self._pending[inbound] = asyncio.get_running_loop().create_future()
+        elif isinstance(outcome, Awaitable):
             task = asyncio.create_task(self._await(inbound, outcome))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -195,10 +207,15 @@ class Peer:
         return internal_error()
 
     def _end(self, inbound: Inbound, frame: bytes | None) -> None:
+        if inbound.answered:
+            self._log(f"{inbound.method!r:.80} was answered twice", None)
+            return
         self._calls.remove(inbound)
+        if inbound in self._pending:
+            self._pending.pop(inbound).set_result(None)
         if frame is not None:
             self.outbox.put(frame)
-        for callback in inbound.answered():
+        for callback in inbound.end():
             try:
                 callback()
             except Exception as error:  # noqa: BLE001 - one follower's failure does not stop the others
@@ -209,7 +226,3 @@ class Peer:
             inbound.cancel.cancel(cause)
         except Exception as error:  # noqa: BLE001 - an observer's failure is contained
             self._log(f"cancelling {inbound.method!r:.80} failed", error)
-
-
-def _me() -> set[asyncio.Task[Any] | None]:
-    return {asyncio.current_task()}

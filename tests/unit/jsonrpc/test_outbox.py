@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
+from acp_server.base.cancel import BY_USER, CancelToken
 from acp_server.jsonrpc.outbox import MERGED_CHARACTERS, Outbox
 
 
@@ -149,6 +150,18 @@ async def test_room_waits_until_under_the_mark() -> None:
     assert not waiting.done()
     box.wrote()
     assert await waiting
+
+
+async def test_room_does_not_outlast_cancellation() -> None:
+    box, token = Outbox(mark=1), CancelToken()
+    box.put(b"a\n")
+    waiting = asyncio.ensure_future(box.room(token))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    token.cancel(BY_USER)
+    assert await waiting
+    assert await box.room(token)
+    assert box._waiters == []
 
 
 async def test_flushed_waits_for_what_was_put_before_it() -> None:
