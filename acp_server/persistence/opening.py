@@ -151,12 +151,8 @@ class Store:
         self.require_absent(header.id)
         found = look(self.io, self.place_of(session_id), session_id)
         if not len(found.log):
-            damage = found.scan.damage
-            raise (
-                PersistenceError("SESSION_CORRUPT", "The log has no readable event.")
-                if damage is None
-                else (damage_error(found.place, damage))
-            )
+            empty = Damage("corrupt", found.scan.good_length, -1, "it holds no event")
+            raise damage_error(found.place, found.scan.damage or empty)
         add_closers(found, closing_events(found.log))
         files = self.fresh(replace(header, parent_session=session_id, seed_length=len(found.log)))
         try:
