@@ -5,10 +5,13 @@ Knows nothing of the protocol beyond lines that end at 0x0A.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
 import subprocess
+import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +58,8 @@ class AgentProcess:
             )
         self.stdin, self.stdout = _pipe(self.popen.stdin), _pipe(self.popen.stdout)
         os.set_blocking(self.stdin.fileno(), False)
-        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._lock, self._stop, self._may_read = threading.Lock(), threading.Event(), threading.Event()
+        self._may_read.set()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -66,7 +70,7 @@ class AgentProcess:
     def _read(self) -> None:
         fd, rest = self.stdout.fileno(), bytearray()
         while not self._stop.is_set():
-            if not select.select([fd], [], [], 0.05)[0]:
+            if not self._may_read.wait(0.05) or not select.select([fd], [], [], 0.05)[0]:
                 continue
             data = os.read(fd, CHUNK)
             if not data:
@@ -102,6 +106,19 @@ class AgentProcess:
         self.trace.add(self.proc, "sent", line)
         return self.write(line + b"\n")
 
+    def pause_reading(self) -> None:
+        """Read no more of stdout until `resume_reading`: the pipe fills up."""
+        self._may_read.clear()
+
+    def resume_reading(self) -> None:
+        self._may_read.set()
+
+    def waiting_bytes(self) -> tuple[int, int]:
+        """Return how much lies in the pipes: input that the agent has not read, output that we have not read."""
+        counts = [fcntl.ioctl(pipe.fileno(), termios.FIONREAD, bytes(4)) for pipe in (self.stdin, self.stdout)]
+        unread, unheard = (int.from_bytes(count, sys.byteorder) for count in counts)
+        return unread, unheard
+
     def close_stdin(self) -> None:
         self.trace.excuse(self.proc)
         if not self.stdin.closed:
@@ -112,6 +129,7 @@ class AgentProcess:
         self.trace.excuse(self.proc)
         self._stop.set()
         self._reader.join()
+        self.stdout.close()
 
     def signal(self, name: str) -> None:
         """Send SIG`name`, when the process still runs."""
@@ -134,26 +152,28 @@ class AgentProcess:
         wrong = None
         if self.wait_exit(seconds) is None:
             wrong = f"still running {seconds:.0f} s after stdin was closed"
-            self.kill()
-        self._stop.set()
-        self._reader.join(1)
+        self.kill()
         return wrong
 
     def kill(self) -> None:
-        """End the process at once, whatever it does; harmless when it has ended."""
+        """End the process at once, if it still runs, and close our ends of its pipes."""
         if self.popen.poll() is None:
             self.popen.kill()
             self.popen.wait()
+        self._stop.set()
+        self._reader.join(1)
+        for pipe in (self.stdin, self.stdout):
+            pipe.close()
 
     def stderr(self) -> bytes:
         return self.stderr_path.read_bytes()
 
-    def rss_mib(self) -> float:
-        """Return the resident memory in MiB."""
-        for line in Path(f"/proc/{self.pid}/status").read_text("ascii").splitlines():
-            if line.startswith("VmRSS:"):
+    def peak_rss_mib(self) -> float:
+        """Return the most resident memory that the process ever had, in MiB."""
+        for line in Path(f"/proc/{self.pid}/status").read_text("utf-8").splitlines():
+            if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
-        raise AssertionError("the process has no VmRSS line")
+        raise AssertionError("the process has no VmHWM line")
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
