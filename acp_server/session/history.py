@@ -27,9 +27,13 @@ def derive_message(event: SessionEvent) -> Message | None:
     if event.type == "user/message":
         return message_from_json(event.data)
     if event.type in ("assistant/message", "tool/result"):
-        message = _read(event.data.get("message"))
-        return message if message.content or event.type == "tool/result" else None
+        return visible(_read(event.data.get("message")))
     return None
+
+
+def visible(message: Message) -> Message | None:
+    """Return the message, or None for an answer without content."""
+    return message if message.content or message.role != "assistant" else None
 
 
 class History:
@@ -42,6 +46,10 @@ class History:
         self._derived: dict[int, Message | None] = {}
         self._nodes: tuple[int, ...] = ()
         self._messages: tuple[Message, ...] = ()
+
+    def learn(self, seq: int, message: Message) -> None:
+        """Take the message that the event `seq` holds, which was read for its check."""
+        self._derived[seq] = visible(message)
 
     def messages(self) -> tuple[Message, ...]:
         """Return the messages in Surface order; the objects are the same from call to call."""

@@ -12,7 +12,7 @@ from acp_server.base.json_value import FrozenObject, JsonValue
 from acp_server.session.events import SessionEvent
 from acp_server.session.log import EventLog
 
-_REQUEST_MADE = frozenset({"request/header", "request/context", "assistant/message", "tool/call", "step/end"})
+_REQUEST_MADE = frozenset({"request/header", "request/context", "assistant/message", "tool/call"})
 
 
 @dataclass(frozen=True, slots=True)

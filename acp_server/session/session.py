@@ -92,9 +92,9 @@ class Session:
                 ignorable; REENTRANT_APPEND from inside a validator or an observer; INVALID_CLOCK; a code of
                 `Surface.plan`; or what a validator raised. Nothing has changed then.
         """
-        frozen = freeze_delta(data) if kind == CHUNK else None
+        frozen, message = freeze_delta(data) if kind == CHUNK else None, None
         if frozen is None:
-            frozen = _checked(kind, data, ignorable=ignorable)
+            frozen, message = _checked(kind, data, ignorable=ignorable)
         if self._publishing:
             raise ServerError("REENTRANT_APPEND", f"{kind} was appended while another event is being told")
         seq = len(self.events)
@@ -103,7 +103,7 @@ class Session:
         )
         self._publishing = True
         try:
-            self._commit(event)
+            self._commit(event, message)
             self._tell(event)
         finally:
             self._publishing = False
@@ -156,10 +156,11 @@ class Session:
     def _check_seed(self) -> None:
         for event in self.events.milestones():
             try:
-                check_shape(event.type, event.data)
+                message = check_shape(event.type, event.data)
             except ShapeError as error:
                 raise ServerError(error.code, f"event {event.seq}: {error.message}") from error
-            self._requests.apply(event)
+            self.surface.take(event)
+            self._follow(event, message)
         self.surface.fold()
 
     def _ends_seed(self) -> bool:
@@ -171,7 +172,7 @@ class Session:
             raise ServerError("INVALID_CLOCK", f"the clock gave {time!r}, which is no time in milliseconds")
         return time
 
-    def _commit(self, event: SessionEvent) -> None:
+    def _commit(self, event: SessionEvent, message: Message | None) -> None:
         bare = event.type == CHUNK and event.surface_op is None and event.source_event_seqs is None
         plan = None if bare else self.surface.plan(event)
         for validator in self._validators:
@@ -181,7 +182,12 @@ class Session:
             self.surface.pass_over(event.seq)
         else:
             self.surface.apply(plan)
-            self._requests.apply(event)
+            self._follow(event, message)
+
+    def _follow(self, event: SessionEvent, message: Message | None) -> None:
+        if message is not None:
+            self._history.learn(event.seq, message)
+        self._requests.apply(event)
 
     def _tell(self, event: SessionEvent) -> None:
         for observer in self._observers:
@@ -202,11 +208,11 @@ class Session:
         self._validators = tuple(other for other in self._validators if other is not callback)
 
 
-def _checked(kind: str, data: JsonObject, *, ignorable: bool) -> FrozenObject:
+def _checked(kind: str, data: JsonObject, *, ignorable: bool) -> tuple[FrozenObject, Message | None]:
     frozen = freeze(data, kind)
     if not isinstance(frozen, FrozenObject):
         raise ShapeError(kind, "the data", "is no object")
-    check_shape(kind, frozen)
+    message = check_shape(kind, frozen)
     if not ignorable and kind not in REQUIRED_TYPES:
         raise ServerError("UNKNOWN_EVENT_TYPE", f"{kind} is no known event type, and is not marked as ignorable")
-    return frozen
+    return frozen, message

@@ -34,8 +34,12 @@ class _Check:
     reason: str
 
 
-def check_shape(kind: str, data: JsonObject) -> None:
-    """Do nothing, or raise ShapeError for data that the type does not allow, or a type or reason that is retired."""
+def check_shape(kind: str, data: JsonObject) -> Message | None:
+    """Return the message that the data holds, for the three types of the Surface, so that it is read once.
+
+    Raises:
+        ShapeError: the type does not allow the data, or the type is retired.
+    """
     if kind in RETIRED_TYPES:
         raise ShapeError(kind, "the type", "is retired")
     for field, check, required in _FIELDS.get(kind, ()):
@@ -45,8 +49,7 @@ def check_shape(kind: str, data: JsonObject) -> None:
         elif not check.holds(data[field]):
             raise ShapeError(kind, field, check.reason)
     special = _SPECIAL.get(kind)
-    if special is not None:
-        special(data)
+    return None if special is None else special(data)
 
 
 def _is_ordinal(value: JsonValue) -> bool:
@@ -58,11 +61,11 @@ def _is_count(value: JsonValue) -> bool:
 
 
 def _is_tagged(tag: str) -> Callable[[JsonValue], bool]:
-    return lambda value: isinstance(value, Mapping) and isinstance(value.get(tag), str) and value[tag] != ""
+    return lambda value: isinstance(value, dict) and isinstance(value.get(tag), str) and value[tag] != ""
 
 
 def _is_list(value: JsonValue) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
+    return isinstance(value, tuple | list)
 
 
 _ORDINAL: Final = _Check(_is_ordinal, "is no whole number from 1")
@@ -71,7 +74,7 @@ _TURN_OR_NULL: Final = _Check(lambda value: value is None or _is_ordinal(value),
 _TEXT: Final = _Check(lambda value: isinstance(value, str), "is no text")
 _NAME: Final = _Check(lambda value: isinstance(value, str) and value != "", "is no non-empty text")
 _LIST: Final = _Check(_is_list, "is no list")
-_OBJECT: Final = _Check(lambda value: isinstance(value, Mapping), "is no object")
+_OBJECT: Final = _Check(lambda value: isinstance(value, dict), "is no object")
 _KINDED: Final = _Check(_is_tagged("kind"), "is no object with a kind")
 _TYPED: Final = _Check(_is_tagged("type"), "is no object with a type")
 _TRUE: Final = _Check(lambda value: value is True, "is there and not true")
@@ -122,7 +125,7 @@ _FIELDS: Final[Mapping[str, tuple[tuple[str, _Check, bool], ...]]] = {
 
 def _message(kind: str, data: JsonValue, role: str) -> Message:
     try:
-        message = message_from_json(data if isinstance(data, Mapping) else {})
+        message = message_from_json(data if isinstance(data, dict) else {})
     except MessageFormatError as error:
         raise ShapeError(kind, "message", f"is malformed: {error.message}") from error
     if message.role != role:
@@ -132,18 +135,20 @@ def _message(kind: str, data: JsonValue, role: str) -> Message:
     return message
 
 
-def _check_user_message(data: JsonObject) -> None:
-    _message("user/message", data, "user")
+def _check_user_message(data: JsonObject) -> Message:
+    return _message("user/message", data, "user")
 
 
-def _check_assistant_message(data: JsonObject) -> None:
+def _check_assistant_message(data: JsonObject) -> Message:
     kind = "assistant/message"
-    source = _message(kind, data["message"], "assistant").source
+    message = _message(kind, data["message"], "assistant")
+    source = message.source
     if not isinstance(source, ModelSource) or not source.provider or not source.model:
         raise ShapeError(kind, "message.source", "names no provider and model")
+    return message
 
 
-def _check_tool_result(data: JsonObject) -> None:
+def _check_tool_result(data: JsonObject) -> Message:
     kind = "tool/result"
     message = _message(kind, data["message"], "user")
     if not isinstance(message.source, ToolSource) or not message.source.call_id:
@@ -152,6 +157,7 @@ def _check_tool_result(data: JsonObject) -> None:
         raise ShapeError(kind, "message.content", "is not exactly one tool result")
     if message.content[0].tool_call_id != message.source.call_id:
         raise ShapeError(kind, "message.content", "answers another call than its source")
+    return message
 
 
 def _check_splice(data: JsonObject) -> None:
@@ -178,7 +184,7 @@ def _check_request_header(data: JsonObject) -> None:
             raise ShapeError(kind, f"header.adapterDefaults.{field}", "marks no field of the configuration")
 
 
-_SPECIAL: Final[Mapping[str, Callable[[JsonObject], None]]] = {
+_SPECIAL: Final[Mapping[str, Callable[[JsonObject], Message | None]]] = {
     "user/message": _check_user_message,
     "assistant/message": _check_assistant_message,
     "tool/result": _check_tool_result,

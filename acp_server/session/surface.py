@@ -75,8 +75,13 @@ class Surface:
         self._catch_up()
         return seq >= 0 and seq in self._next
 
+    def take(self, event: SessionEvent) -> None:
+        """Check and apply an event that the log holds already, its next milestone; raise what `plan` raises."""
+        self._folded = event.seq
+        self.apply(self._plan(event))
+
     def fold(self) -> None:
-        """Check and take in what the log holds already; raise what `plan` raises."""
+        """Take what the log holds and the Surface has not seen."""
         self._catch_up()
 
     def plan(self, event: SessionEvent) -> Plan:
@@ -108,8 +113,7 @@ class Surface:
         if self._folded == len(self._log):
             return
         for event in self._log.milestones(self._folded):
-            self._folded = event.seq
-            self.apply(self._plan(event))
+            self.take(event)
         self._folded = len(self._log)
 
     def _plan(self, event: SessionEvent) -> Plan:

@@ -129,3 +129,11 @@ def test_a_splice_is_clamped_to_its_list() -> None:
     story.session.append(SPLICED, {"target": "next-turn", "start": 9, "removedCount": 3, "inserted": [user("m2")]})
     story.session.append(SPLICED, {"target": "next-turn", "start": 0, "removedCount": 9, "inserted": []})
     assert waiting_prompts(story.session.events) == {"next-turn": (), "next-step": ()}
+
+
+def test_a_step_that_repair_closed_before_its_request_lost_its_prompt() -> None:
+    story = claimed()
+    story.open_step()
+    log = MemoryLog([*events_of(story), *closing_events(story.session.events)])
+    assert [event.type for event in log.since(story.session.seq)] == ["step/end", "turn/end"]
+    assert [one.data["id"] for one in unentered_prompts(log)] == ["m1"]
