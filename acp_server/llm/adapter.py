@@ -112,8 +112,8 @@ class HttpAnswer(Protocol):
         """Iterate over the body, content encoding undone; raise LlmError TRANSPORT or TIMEOUT."""
         ...
 
-    async def close(self) -> None:
-        """Hang up; harmless when done."""
+    async def close(self, *, spent: bool = False) -> None:
+        """Hang up; harmless when done. `spent`: all that matters was read, so the connection may be used again."""
         ...
 
 
