@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from acp_server.base.json_value import freeze
 from acp_server.messages.blocks import Block, TextBlock, ToolCallBlock
 from acp_server.messages.chunks import FinishChunk, ReasoningDelta, TextDelta, ToolCallDelta
+from acp_server.persistence.packed_log import PackedLog
+from acp_server.persistence.records import decode_batch, encode_events
 from acp_server.session.event_json import event_from_json, event_to_json
 from acp_server.session.events import SessionEvent
 from acp_server.session.history import derive_message
@@ -167,6 +169,22 @@ def test_a_checkpoint_and_what_follows_equal_a_whole_fold(story: Story, data: st
     assert all(freeze(json.loads(json.dumps(row.state))) == row.state for row in rows.values())
     restored.restore(rows)
     assert restored.views() == whole.views()
+
+
+@given(conversations(), st.data())
+@settings(max_examples=40)
+def test_a_packed_log_serves_as_well_as_a_plain_one(story: Story, data: st.DataObject) -> None:
+    plain = cut(story, data.draw(st.integers(0, story.session.seq), "length"))
+    packed = PackedLog(decode_batch(encode_events(plain.since(0)), 0)) if len(plain) else PackedLog()
+    assert closing_events(packed) == closing_events(plain)
+    assert unentered_prompts(packed) == unentered_prompts(plain)
+    for log in (packed, plain):
+        for event in closing_events(log):
+            log.append(event)
+    one, other = session(packed, seeded=True), session(plain, seeded=True)
+    assert (one.messages(), one.surface.nodes) == (other.messages(), other.surface.nodes)
+    assert one.request_header() == other.request_header()
+    assert list(packed.since(0)) == list(plain.since(0))
 
 
 @given(st.text(st.characters(), max_size=200), st.integers(1, 90))
