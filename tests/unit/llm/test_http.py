@@ -241,7 +241,7 @@ async def test_cancellation_closes_the_socket(parts: tuple[bytes, ...]) -> None:
 
 
 async def test_cancellation_while_connecting() -> None:
-    # A full backlog leaves a connection attempt without an answer.
+    # One turn of the loop after its start, the attempt is under way and nobody has accepted it.
     listener = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0, start_serving=False)
     cancel = CancelToken()
     transport = quick_transport()
