@@ -60,7 +60,7 @@ def parser(kind: str) -> argparse.ArgumentParser:
     made.add_argument("--args", default="", help="its names of arguments: path=file_path,edit_file.old=old_string")
     made.add_argument("--jobs", type=int, default=1, help="cases that run at once")
     made.add_argument("--strict", action="store_true", help="add the protocol's schema and invariants")
-    made.add_argument("-v", "--verbose", action="store_true", help="show the traffic of failed cases")
+    made.add_argument("-v", "--verbose", action="store_true", help="show what went to and fro")
     made.add_argument("--keep", action="store_true", help="keep the scratch directories")
     return made
 

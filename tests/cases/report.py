@@ -51,11 +51,11 @@ def judge_one(case: Obj, run: RunOne, shape: Validator) -> Outcome:
     try:
         wrong = shape(case) or run(case, notes)
     except SkipError as reason:
-        return Outcome(case["id"], "skip", str(reason))
+        return Outcome(case["id"], "skip", str(reason), notes)
     except Exception as error:
         return Outcome(case["id"], "fail", f"the runner broke: {type(error).__name__}: {error}", notes)
     if not wrong:
-        return Outcome(case["id"], "pass")
+        return Outcome(case["id"], "pass", notes=notes)
     return Outcome(case["id"], "fail", " | ".join(dict.fromkeys(wrong[:SHOWN])), notes)
 
 

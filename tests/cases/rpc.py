@@ -54,7 +54,7 @@ def _run_once(case: Obj, lines: list[bytes], options: Options, notes: list[str])
     one = Run(options.agent, case, lines, place, mock, trace)
     try:
         wrong = _judged(one, case, strict=options.strict)
-        if options.verbose and wrong:
+        if options.verbose:
             notes += traffic(trace, mock.asked, [place.stderr(n) for n in range(1, one.proc + 1)])
         return wrong
     finally:
