@@ -8,8 +8,8 @@ UTF-8 and ends with the only line feed in it. On the start path: imports json al
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from json.encoder import encode_basestring
+from collections.abc import Callable, Mapping, Sequence
+from json import encoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # loaded by type checkers alone: json_value imports typing
@@ -17,8 +17,22 @@ if TYPE_CHECKING:  # loaded by type checkers alone: json_value imports typing
     from acp_server.jsonrpc.envelope import Id
     from acp_server.jsonrpc.errors import RpcError
 
-_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
+encode_basestring = encoder.encode_basestring
+_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
 _SEPARATORS = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\x85", "\\u0085"))
+
+
+def _encoding() -> Callable[[object], str]:
+    """Return the encoder as a function. JSONEncoder.encode makes its C part anew for each value: twice the cost."""
+    make = getattr(encoder, "c_make_encoder", None)
+    if make is None:  # an interpreter without the C part of json
+        return _ENCODER.encode
+    sort_keys = skip_keys = allow_nan = False
+    pieces = make(None, _ENCODER.default, encode_basestring, None, ":", ",", sort_keys, skip_keys, allow_nan)
+    return lambda value: "".join(pieces(value, 0))
+
+
+_encode = _encoding()
 
 
 def json_text(value: object) -> str:
@@ -43,12 +57,12 @@ def text_json(text: str) -> str:
 
 def response_bytes(id: Id, result: JsonObject) -> bytes:  # noqa: A002 - JSON-RPC's word
     """Return the frame of a successful response."""
-    return f'{{"jsonrpc":"2.0","id":{json_text(id)},"result":{json_text(result)}}}\n'.encode()
+    return f'{{"jsonrpc":"2.0","id":{_id_text(id)},"result":{json_text(result)}}}\n'.encode()
 
 
 def error_bytes(id: Id, error: RpcError) -> bytes:  # noqa: A002 - JSON-RPC's word
     """Return the frame of a failed response; `data` is left out when the error has none."""
-    return f'{{"jsonrpc":"2.0","id":{json_text(id)},"error":{json_text(error.as_json())}}}\n'.encode()
+    return f'{{"jsonrpc":"2.0","id":{_id_text(id)},"error":{json_text(error.as_json())}}}\n'.encode()
 
 
 def request_bytes(id: int, method: str, params: JsonObject) -> bytes:  # noqa: A002 - JSON-RPC's word
@@ -68,6 +82,12 @@ def whole_text(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def _id_text(ident: Id) -> str:
+    if type(ident) is int:
+        return str(ident)
+    return text_json(ident) if isinstance(ident, str) else json_text(ident)
 
 
 def _safe(text: str) -> str:

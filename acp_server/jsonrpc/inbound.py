@@ -82,7 +82,7 @@ class Route:
     that it chooses. What it returns for a notification is dropped.
     """
 
-    call: Callable[[dict[str, Any], Inbound], Result | Pending | Awaitable[Result]]
+    call: Callable[[dict[str, Any], Inbound], Result | Pending | Awaitable[Result | Pending]]
 
 
 Routes: TypeAlias = Mapping[str, Route]

@@ -23,15 +23,12 @@ class _Text:
 
     __slots__ = ("characters", "key", "parts", "render", "size")
 
-    def __init__(self, key: Hashable, text: str, render: Callable[[str], bytes]) -> None:
+    def __init__(self, key: Hashable, text: str, render: Callable[[str], bytes], characters: int, size: int) -> None:
         self.key = key
         self.parts = [text]
         self.render = render
-        self.characters = len(text)
-        self.size = _size(text) + _FRAME_AROUND_TEXT
-
-    def frame(self) -> bytes:
-        return self.render(self.parts[0] if len(self.parts) == 1 else "".join(self.parts))
+        self.characters = characters
+        self.size = size
 
 
 class Outbox:
@@ -85,19 +82,23 @@ class Outbox:
         MERGED_CHARACTERS characters, so at most 256 KiB of UTF-8; a longer delta becomes several frames, and an empty
         one none.
         """
-        if self._closed:
+        characters = len(text)
+        if characters > MERGED_CHARACTERS:
+            for start in range(0, characters, MERGED_CHARACTERS):
+                self.put_mergeable(key, text[start : start + MERGED_CHARACTERS], render)
             return
+        if self._closed or not characters:
+            return
+        size = characters if text.isascii() else 3 * characters
         last = self._queue[-1] if self._queue else None
-        if isinstance(last, _Text) and last.key == key and last.characters + len(text) <= MERGED_CHARACTERS:
+        if isinstance(last, _Text) and last.key == key and last.characters + characters <= MERGED_CHARACTERS:
             last.parts.append(text)
-            last.characters += len(text)
-            size = _size(text)
+            last.characters += characters
             last.size += size
             self._queued += size
-            return
-        for start in range(0, len(text), MERGED_CHARACTERS):
-            entry = _Text(key, text[start : start + MERGED_CHARACTERS], render)
-            self._append(entry, entry.size)
+        else:
+            size += _FRAME_AROUND_TEXT
+            self._append(_Text(key, text, render, characters, size), size)
 
     def take(self, most: int = 64 * 1024) -> bytes:
         """Return whole frames of together at most `most` bytes, or one larger frame, or nothing."""
@@ -109,7 +110,8 @@ class Outbox:
                 frame = entry
                 self._queued -= len(frame)
             else:
-                frame = entry.frame()
+                parts = entry.parts
+                frame = entry.render(parts[0] if len(parts) == 1 else "".join(parts))
                 self._queued -= entry.size
             if frames and total + len(frame) > most:
                 queue.appendleft(frame)
@@ -122,7 +124,7 @@ class Outbox:
         if self._tap is not None:
             for frame in frames:
                 self._tap(frame)
-        return b"".join(frames)
+        return frames[0] if len(frames) == 1 else b"".join(frames)
 
     def wrote(self) -> None:
         """Say that everything that was taken is written."""
@@ -195,10 +197,6 @@ class Outbox:
                 _release(future)
             else:
                 self._waiters.append(waiter)
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else 3 * len(text)
 
 
 def _release(future: asyncio.Future[None]) -> None:

@@ -152,7 +152,9 @@ class Peer:
         except Exception as error:  # noqa: BLE001 - whatever a route raises is answered and logged
             self._fail(inbound, error)
             return
-        if isinstance(outcome, Pending):
+        if outcome is None or type(outcome) is dict:
+            self._succeed(inbound, outcome)
+        elif isinstance(outcome, Pending):
             if not inbound.answered:
                 self._pending[inbound] = asyncio.get_running_loop().create_future()
         elif isinstance(outcome, Awaitable):
@@ -162,7 +164,7 @@ class Peer:
         else:
             self._succeed(inbound, outcome)
 
-    async def _await(self, inbound: Inbound, outcome: Awaitable[Result]) -> None:
+    async def _await(self, inbound: Inbound, outcome: Awaitable[Result | Pending]) -> None:
         try:
             result = await outcome
         except asyncio.CancelledError as error:
@@ -171,7 +173,8 @@ class Peer:
         except Exception as error:  # noqa: BLE001 - whatever a route raises is answered and logged
             self._fail(inbound, error)
         else:
-            self._succeed(inbound, result)
+            if not isinstance(result, Pending):
+                self._succeed(inbound, result)
 
     def _succeed(self, inbound: Inbound, result: Result) -> None:
         if isinstance(inbound.id, Absent):
