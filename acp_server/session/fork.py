@@ -1,4 +1,4 @@
-"""Forks: where a log may be cut, and who the child is (docs/log-format.md, clauses F-1 to F-4).
+"""Forks: where a log may be cut, and who the child is (docs/sessions.md, clauses F-1 to F-4).
 
 Owns the rules only; copying a prefix is the work of whoever holds the log.
 """

@@ -1,4 +1,4 @@
-"""From the Surface to the messages a model is sent (docs/log-format.md, clauses D-1 to D-3).
+"""From the Surface to the messages a model is sent (docs/sessions.md, clauses D-1 to D-3).
 
 Owns which message an event stands for and the cache of those messages, and the latest `request/header` and
 `request/context`. Adds no words and no framing of its own.

@@ -1,4 +1,4 @@
-"""What may follow what in a log: turns, steps, calls and results (docs/log-format.md, clauses G-1 to G-8).
+"""What may follow what in a log: turns, steps, calls and results (docs/sessions.md, clauses G-1 to G-8).
 
 Owns a check that a session may run before each commit, in tests and in debug mode. It is stricter than reading needs:
 a log that breaks it can still be opened.

@@ -31,6 +31,10 @@ class EventLog(Protocol):
         """Iterate over the events from `seq` on except `assistant/chunk`, without unpacking any."""
         ...
 
+    def merged(self, seq: int = 0) -> Iterator[SessionEvent]:
+        """Iterate as `since` does, except that a run of deltas that is held packed comes as one delta with its text."""
+        ...
+
     def append(self, event: SessionEvent) -> None:
         """Add the event; its seq is the length."""
         ...
@@ -58,6 +62,10 @@ class MemoryLog:
     def milestones(self, seq: int = 0) -> Iterator[SessionEvent]:
         """See EventLog."""
         return (event for event in self.since(seq) if event.type != "assistant/chunk")
+
+    def merged(self, seq: int = 0) -> Iterator[SessionEvent]:
+        """See EventLog."""
+        return self.since(seq)
 
     def append(self, event: SessionEvent) -> None:
         """See EventLog."""

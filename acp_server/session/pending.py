@@ -1,4 +1,4 @@
-"""Prompts that wait, and prompts that a crash caught between the list and the conversation (docs/log-format.md, I).
+"""Prompts that wait, and prompts that a crash caught on the way (docs/sessions.md, clauses I-1 to I-3).
 
 Owns the fold of `agent/inbox/spliced`. Who claims and who wakes is the agent's matter.
 """

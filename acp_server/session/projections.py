@@ -1,4 +1,4 @@
-"""Named folds over a log, for lists and clients (docs/log-format.md, clauses V-1 to V-4).
+"""Named folds over a log, for lists and clients (docs/sessions.md, clauses V-1 to V-4).
 
 Owns driving them, their checkpoints and their way back. A projection sees milestones only, never an `assistant/chunk`:
 so a stored log need not be unpacked, and a stream costs nothing. The log is the authority; every state can be dropped.

@@ -1,4 +1,4 @@
-"""What a log lacks when its process died in mid-turn (docs/log-format.md, clauses P-1 to P-6).
+"""What a log lacks when its process died in mid-turn (docs/sessions.md, clauses P-1 to P-6).
 
 Owns the closers: the visible prefix of the answer that broke off, a result for each call without one, and the ends of
 step and turn. Deterministic: the same log gives the same closers. Brackets of other parts, a compaction for instance,

@@ -1,4 +1,4 @@
-"""The epoch header: everything of a request but its messages, as the log records it (docs/log-format.md, clause E-6).
+"""The epoch header: everything of a request but its messages, as the log records it (docs/sessions.md, clause D-3).
 
 Owns its canonical form, its equality and its JSON form. With the messages of the Surface it gives back a request byte
 for byte.

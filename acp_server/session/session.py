@@ -1,4 +1,4 @@
-"""A session: one header, one append-only log, and what is folded from it as it grows (docs/log-format.md, clause A).
+"""A session: one header, one append-only log, and its folds (docs/sessions.md, clauses A-1 to A-6).
 
 Owns the only way into the log. An append is checked in full before anything changes, is committed, and is then told
 to observers, whose failures are contained. Says nothing about disks: durability is an observer's work.

@@ -1,8 +1,8 @@
 """Counts of a whole log: prompts, turns, steps, calls, tokens, and when it was last written to.
 
-Owns one projection. It counts what happened, so what compaction takes off the Surface and what a fork inherits count
-too. Tokens are those of every attempt: `usage` of answers and summaries, and of the attempt that an `llm/retry` or a
-`turn/end` says has failed, when that event carries one.
+Owns one projection (docs/sessions.md, clause V-5). It counts what happened, so what compaction takes off the Surface
+and what a fork inherits count too. Tokens are those of every attempt: `usage` of answers and summaries, and of the
+attempt that an `llm/retry` or a `turn/end` says has failed, when that event carries one.
 """
 
 from __future__ import annotations

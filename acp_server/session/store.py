@@ -1,4 +1,4 @@
-"""The sessions that are live in this process (docs/log-format.md, clauses L-1 to L-5).
+"""The sessions that are live in this process (docs/sessions.md, clauses L-1 to L-5).
 
 Owns who is entered under which id and who is told of it. Holds no file and starts no task: what is stored is given in
 as a log, and listeners of `flush` are what waits for disks.
@@ -53,10 +53,12 @@ class SessionStore:
         header: SessionHeader | None = None,
         log: EventLog | None = None,
         cwd: str | None = None,
+        seeded: bool = True,
     ) -> Session:
         """Return a session that nobody knows of yet: a restored one with `header` and `log`, else a fresh one.
 
         Without an id it is given `session-<n>`. Several may be prepared under one id; one of them can enter.
+        A restored log gets its `session/end-seed` unless `seeded` is False, for a log that nothing can be added to.
 
         Raises:
             ServerError: SESSION_ALREADY_EXISTS, or what `Session` raises of a log that breaks a rule.
@@ -64,7 +66,7 @@ class SessionStore:
         if header is None:
             header = SessionHeader(session_id or self._mint(), self._now(), cwd)
         self._require_free(header.id)
-        seeded = log is not None
+        seeded = seeded and log is not None
         return Session(header, now=self._now, log=log, seeded=seeded, on_observer_error=self._on_observer_error)
 
     def enter(self, session: Session) -> Callable[[], None]:

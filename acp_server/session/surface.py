@@ -1,4 +1,4 @@
-"""The Surface: which message events the model sees, and in which order (docs/log-format.md, clauses S-1 to S-9).
+"""The Surface: which message events the model sees, and in which order (docs/sessions.md, clauses S-1 to S-9).
 
 Owns planning and applying of append and replace. A plan touches nothing; applying one cannot fail. A replace costs as
 many steps as it covers nodes, however long the Surface is. What the nodes say to a model is `history`'s matter.

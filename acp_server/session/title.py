@@ -1,4 +1,4 @@
-"""A session's title: how text becomes one, and the fold that knows it (docs/log-format.md, clause T).
+"""A session's title: how text becomes one, and the fold that knows it (docs/sessions.md, clauses T-1 to T-3).
 
 Owns clean-up, cutting and the rule of which message may give a title. The latest `session/title` wins; asking a model
 for one is somebody else's work.
