@@ -1,0 +1,45 @@
+"""A session through the reference SDK's client (npm @agentclientprotocol/sdk 2.4.0), which parses all that we send."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from tests.e2e.stage import Stage
+from tests.support import launch, node, schema
+from tests.support.trace import Obj
+
+
+def run(stage: Stage) -> Obj:
+    """Play tests/node/session.mjs against the server; return what it told."""
+    node.modules()
+    command = [str(node.program("node")), str(node.FOLDER / "session.mjs"), str(stage.project), *launch.COMMAND]
+    done = subprocess.run(
+        command, env=stage.environment(), cwd=stage.root, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    told: Obj = json.loads(done.stdout)
+    return told
+
+
+def text(updates: list[Obj], kind: str) -> str:
+    return "".join(u["content"]["text"] for u in updates if u["sessionUpdate"] == kind)
+
+
+def test_a_session_through_the_reference_client(stage: Stage) -> None:
+    told = run(stage)
+    assert told["initialized"]["protocolVersion"] == 1
+    assert told["initialized"]["agentInfo"]["name"] == "acp-server"
+    assert told["prompted"] == {"stopReason": "end_turn"}
+    assert told["cancelled"] == {"stopReason": "cancelled"}
+    assert told["again"] == {"stopReason": "end_turn"}
+    data = {"sessionId": "nobody", "details": "Session not found: nobody"}
+    assert told["refused"] == {"code": -32002, "data": data}
+    assert told["exitCode"] == 0
+    assert text(told["updates"], "agent_thought_chunk") == "Hm."
+    assert text(told["updates"], "agent_message_chunk") == "Hello from the script.Begun.Again."
+    frames = [
+        {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}}
+        for update in told["updates"]
+    ]
+    assert [why for frame in frames for why in schema.stable().frame(frame)] == []
