@@ -26,9 +26,6 @@ DEFAULT_MAX_TOKENS: Final = 32_000
 """What is asked for when neither the request nor the catalogue says; the protocol wants a number."""
 
 _CACHED: Final[JsonObject] = {"type": "ephemeral"}
-_CACHED_TURNS: Final = 2
-"""User messages with a mark: the newest, and the one that was the newest in the request before. With the system's and
-the tools' that makes four, the protocol's most."""
 
 
 def encode(options: GenerateOptions, images: ImageLoader, facts: ModelFacts) -> dict[str, JsonValue]:
@@ -62,13 +59,20 @@ def _tools(tools: Sequence[ToolSchema]) -> list[JsonValue]:
 
 
 def _messages(options: GenerateOptions, images: ImageLoader) -> Iterator[JsonValue]:
-    """Yield the messages, the newest ones of the user with a mark on their last block."""
+    """Yield the messages, two of the user's with a mark; with the system's and the tools' that makes the most, four."""
     turns = list(_turns(options, images))
-    asked = [place for place, (role, _) in enumerate(turns) if role == "user"][-_CACHED_TURNS:]
+    newest = _last(turns, "user", len(turns))
+    # The newest of the request before came before the newest answer: what the cache holds is found by its mark.
+    marked = {newest, _last(turns, "user", _last(turns, "assistant", newest))}
     for place, (role, content) in enumerate(turns):
-        if place in asked:
+        if place in marked:
             content[-1]["cache_control"] = _CACHED
         yield {"role": role, "content": content}
+
+
+def _last(turns: Sequence[tuple[str, object]], role: str, before: int) -> int:
+    """Return the place of the role's last turn before that place, or -1."""
+    return next((place for place in range(before - 1, -1, -1) if turns[place][0] == role), -1)
 
 
 def _turns(options: GenerateOptions, images: ImageLoader) -> Iterator[tuple[str, list[dict[str, JsonValue]]]]:
