@@ -144,8 +144,9 @@ class Trace:
 
     def answers(self, ident: object, proc: int | None = None) -> list[Frame]:
         key = id_key(ident)
-        places = [n for (owner, k), found in self._answers.items() if k == key and proc in {None, owner} for n in found]
-        return [self.frames[n] for n in sorted(places)]
+        if proc is not None:
+            return [self.frames[n] for n in self._answers.get((proc, key), [])]
+        return [self.frames[n] for n in sorted(n for (_, k), found in self._answers.items() if k == key for n in found)]
 
     def answer(self, ident: object) -> Obj | None:
         """Return the newest answer with that id, of whatever process."""

@@ -1,0 +1,1 @@
+"""Mutated lines against a live server: `python -m tests.fuzz lines --count N --seed S`."""
