@@ -125,7 +125,7 @@ class Store:
         place = self._find(source)
         files = self.fresh(child)
         events = list(islice(log.since(0), length))
-        self._write_child(files, events, None if place is None else place.directory)
+        self.write_child(files, events, None if place is None else place.directory)
         return files, LoadedSession(child, PackedLog(events))
 
     def verify(self, session_id: SessionId) -> VerifyReport:
@@ -156,12 +156,12 @@ class Store:
         add_closers(found, closing_events(found.log))
         files = self.fresh(replace(header, parent_session=session_id, seed_length=len(found.log)))
         try:
-            self._write_child(files, list(found.log.since(0)), found.place.directory)
+            self.write_child(files, list(found.log.since(0)), found.place.directory)
         finally:
             files.release()
         return SalvageReport(header.id, len(found.log), tuple(_lost(found)))
 
-    def _write_child(self, files: HeldSession, events: list[SessionEvent], source: str | None) -> None:
+    def write_child(self, files: HeldSession, events: list[SessionEvent], source: str | None) -> None:
         """Write a child's log, inherited attachments first; without events it stays unwritten like any session."""
         if not events:
             return
