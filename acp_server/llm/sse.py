@@ -17,17 +17,18 @@ BOM: Final = b"\xef\xbb\xbf"
 class SseDecoder:
     """One stream's decoder.
 
-    Works on whole events: with line ends made LF, events are what lies between blank lines. Only an event of one
-    plain `data: ` line takes the short way; every other goes through `_read`.
+    Works on whole events: with line ends made LF, events are what lies between blank lines. Bytes that are one event
+    of one plain `data: ` line, as most servers write it, take the short way; so does each such event among several.
     """
 
-    __slots__ = ("_after_cr", "_at_start", "_limit", "_rest")
+    __slots__ = ("_after_cr", "_at_start", "_between", "_limit", "_rest")
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._rest = bytearray()
         self._limit = limit
         self._after_cr = False
         self._at_start = True
+        self._between = False  # nothing is kept from the bytes before
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Return the events that these bytes complete.
@@ -35,7 +36,10 @@ class SseDecoder:
         Raises:
             LlmError: MALFORMED_RESPONSE, an event is longer than the limit.
         """
-        if self._after_cr or b"\r" in data:
+        if self._between and data[-2:] == b"\n\n" and data[:6] == b"data: " and b"\r" not in data:
+            if data.find(b"\n") == len(data) - 2:
+                return [SseEvent("message", data[6:-2].decode("utf-8", "replace"))]
+        elif self._after_cr or b"\r" in data:
             data = self._unify(data)
         rest = self._rest
         if rest:
@@ -50,7 +54,9 @@ class SseDecoder:
         if tail or rest:
             self._check(len(tail))
             self._rest = bytearray(tail)
-        return self._events(blocks) if blocks else []
+        events = self._events(blocks) if blocks else []
+        self._between = not (tail or self._after_cr or self._at_start)
+        return events
 
     def finish(self) -> list[SseEvent]:
         """Return the last event when its final blank line is missing; the stream has ended."""

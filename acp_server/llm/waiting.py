@@ -1,4 +1,4 @@
-"""Waiting that ends with a token or at a limit (docs/llm.md, clauses W-1 to W-3).
+"""Waiting that ends with a token or at a limit (docs/llm.md, clauses D-1 to D-3).
 
 Owns how a wait is interrupted: the waiting task is woken with asyncio's own cancellation and the count is given back,
 as `asyncio.timeout` does it, so that no second task exists that could leak or keep an unread failure. Cancellation
@@ -26,11 +26,24 @@ class Watch:
     made is never lost. Time between the waits does not count. `close` has to be called at the end.
     """
 
-    __slots__ = ("_before", "_cancel", "_expired", "_fired", "_loop", "_seconds", "_since", "_task", "_timer", "_undo")
+    __slots__ = (
+        "_before",
+        "_cancel",
+        "_expired",
+        "_fired",
+        "_loop",
+        "_now",
+        "_seconds",
+        "_since",
+        "_task",
+        "_timer",
+        "_undo",
+    )
 
     def __init__(self, cancel: CancelToken, seconds: float | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._cancel = cancel
+        self._now = self._loop.time
         self._seconds = seconds
         self._task: asyncio.Task[object] | None = None
         self._before = 0
@@ -41,19 +54,21 @@ class Watch:
         self._undo = cancel.subscribe(self._interrupt)
 
     def __enter__(self) -> None:
-        self._cancel.raise_if_cancelled()
-        task = asyncio.current_task()
+        if self._cancel.cause is not None:
+            raise Cancelled(self._cancel.cause)
+        task = asyncio.current_task(self._loop)
         if task is None:
             raise RuntimeError("a wait needs a task")
         self._task = task
         self._before = task.cancelling()
         if self._seconds is not None:
-            self._since = self._loop.time()
+            self._since = self._now()
             if self._timer is None:
                 self._timer = self._loop.call_later(self._seconds, self._check)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        task, self._task = self._task, None
+        task = self._task
+        self._task = None
         if not self._fired or task is None:
             return
         self._fired = False
@@ -88,7 +103,7 @@ class Watch:
         self._timer = None
         if self._task is None or self._seconds is None:
             return
-        left = self._since + self._seconds - self._loop.time()
+        left = self._since + self._seconds - self._now()
         if left > 0:
             self._timer = self._loop.call_later(left, self._check)
             return

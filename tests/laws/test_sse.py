@@ -122,3 +122,18 @@ def test_an_event_without_end_is_refused() -> None:
     assert caught.value.code == "MALFORMED_RESPONSE"
     with pytest.raises(LlmError):
         SseDecoder(limit=10).feed(b"data: 012345678901234")
+
+
+def test_events_that_come_one_by_one_are_read_like_others() -> None:
+    decoder = SseDecoder()
+    parts = [b"data: a\n\n", b"data: b\rdata: c\n\n", b"data: d\n\n"]
+    parts += [b"data: e\nevent: x\n\n", b"data: f\n\r", b"\ndata: g\n\n"]
+    texts = [[(event.event, event.data) for event in decoder.feed(part)] for part in parts]
+    assert texts == [
+        [("message", "a")],
+        [("message", "b\nc")],
+        [("message", "d")],
+        [("x", "e")],
+        [("message", "f")],
+        [("message", "g")],
+    ]
