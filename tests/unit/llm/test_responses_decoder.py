@@ -142,3 +142,14 @@ def test_usage_is_in_disjoint_buckets() -> None:
 )
 def test_documents_that_are_no_answer(body: Any, code: str) -> None:
     assert failure(document(RESPONSES, body)).code == code
+
+
+def test_items_without_place_and_id_are_told_apart_by_their_ends() -> None:
+    stream = [
+        event("output_text.delta", delta="One."),
+        event("output_item.done", item=message("One.")),
+        event("output_text.delta", delta="Two."),
+        event("output_item.done", item=message("Two.")),
+        completed(),
+    ]
+    assert blocks(decode(RESPONSES, stream)) == [TextBlock("One."), TextBlock("Two.")]
