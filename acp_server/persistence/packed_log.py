@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from acp_server.persistence.records import Entry, decode_json
-from acp_server.persistence.rows import CHUNK_EVENT, PackedRow, unpack_row
+from acp_server.persistence.rows import CHUNK_EVENT, PackedRow, merge_row, unpack_row
 from acp_server.session.events import SessionEvent
 
 
@@ -55,6 +55,11 @@ class PackedLog:
             if not isinstance(entry, PackedRow) and entry.type != CHUNK_EVENT:
                 yield entry
             position += 1
+
+    def merged(self, seq: int = 0) -> Iterator[SessionEvent]:
+        """See EventLog."""
+        for entry in self._entries[self._position(seq) :]:
+            yield merge_row(decode_json(entry.line.decode())) if isinstance(entry, PackedRow) else entry
 
     def append(self, event: SessionEvent) -> None:
         """See EventLog."""

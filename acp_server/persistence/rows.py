@@ -25,6 +25,7 @@ _DATA_KEYS: Final = ("turn", "step", "chunk")
 _TEXT_KEYS: Final = ("type", "index", "text")
 _CALL_KEYS: Final = ("type", "index", "id", "argumentsDelta")
 _NAMED_CALL_KEYS: Final = ("type", "index", "id", "name", "argumentsDelta")
+_WORDS: Final = ("text-delta", "reasoning-delta")
 _ROW_KEYS: Final = {"type", "seq0", "time0", "data"}
 
 
@@ -69,20 +70,25 @@ def _run_key(event: SessionEvent) -> _Key | None:
     data: Any = event.data
     if event.ignorable or event.surface_op is not None or event.source_event_seqs is not None:
         return None
-    if tuple(data) != _DATA_KEYS or type(data["chunk"]) is not FrozenObject:
+    if tuple(data) != _DATA_KEYS:
         return None
-    turn, step, chunk = data["turn"], data["step"], data["chunk"]
-    kind, index, keys = chunk.get("type"), chunk.get("index"), tuple(chunk)
-    if type(turn) is not int or type(step) is not int or type(index) is not int:
+    turn, step, chunk = data.values()
+    if type(chunk) is not FrozenObject or not (type(turn) is type(step) is int):
         return None
-    if keys == _TEXT_KEYS and kind in ("text-delta", "reasoning-delta"):
-        return (kind, turn, step, index) if type(chunk["text"]) is str else None
-    if kind != "tool-call-delta" or keys not in (_CALL_KEYS, _NAMED_CALL_KEYS):
+    keys = tuple(chunk)
+    if keys == _TEXT_KEYS:
+        kind, index, text = chunk.values()
+        return (kind, turn, step, index) if kind in _WORDS and type(index) is int and type(text) is str else None
+    return _call_key(turn, step, chunk) if keys in (_CALL_KEYS, _NAMED_CALL_KEYS) else None
+
+
+def _call_key(turn: int, step: int, chunk: Mapping[str, Any]) -> _Key | None:
+    index, ident, name = chunk["index"], chunk["id"], chunk.get("name", "")
+    if chunk["type"] != "tool-call-delta" or type(index) is not int:
         return None
-    ident, name = chunk["id"], chunk.get("name", "")
-    if type(ident) is not str or type(name) is not str or type(chunk["argumentsDelta"]) is not str:
+    if not (type(ident) is type(name) is type(chunk["argumentsDelta"]) is str):
         return None
-    return (kind, turn, step, index, ident, name, "name" in chunk)
+    return ("tool-call-delta", turn, step, index, ident, name, "name" in chunk)
 
 
 def _close_run(run: list[SessionEvent], key: _Key | None) -> Iterator[SessionEvent | dict[str, JsonValue]]:
@@ -175,3 +181,13 @@ def unpack_row(value: Mapping[str, Any]) -> list[SessionEvent]:
         )
         for seq, (time, piece) in enumerate(zip(times, pieces, strict=True), value["seq0"])
     ]
+
+
+def merge_row(value: Mapping[str, Any]) -> SessionEvent:
+    """Return a checked row's deltas as one delta with all of their text, for who shows them and not their times."""
+    data = value["data"]
+    field, pieces = ("argumentsDelta", data["args"]) if "args" in data else ("text", data["texts"])
+    named = {key: data[key] for key in ("id", "name") if key in data}
+    chunk = {"type": _CHUNK_TYPES[value["type"]], "index": data["index"], **named, field: "".join(pieces)}
+    whole = FrozenObject(turn=data["turn"], step=data["step"], chunk=FrozenObject(chunk))
+    return SessionEvent(CHUNK_EVENT, value["seq0"], value["time0"], whole)
