@@ -84,6 +84,26 @@ class Agent:
         """Let the message join whatever step comes next, without waking anybody."""
         self.inbox.insert("next-step", message)
 
+    def rename(self, title: str) -> None:
+        """Give the session the person's own title; raise ServerError when the log refuses."""
+        source = {"kind": "user"}
+        self.session.append("session/title", {"title": title, "messageSeqs": [], "source": source})
+        self._untitled = False
+        if self._running is not None:
+            self._running.turn.untitled = False
+
+    async def flush(self) -> None:
+        """Return once everything so far is durable; raise ServerError when it cannot be."""
+        await self._services.journal.flush()
+
+    def run_parked(self) -> int:
+        """Let what waits from an earlier life run, one turn a prompt; return how many there are."""
+        count = len(self.inbox.parked)
+        self.inbox.release()
+        if count and not self._disposed:
+            self._wake()
+        return count
+
     def cancel(self, cause: CancelCause, *, keep_inbox: bool = False) -> None:
         """End the running turn and discard what waits; prompts that wait are settled as aborted at once.
 
@@ -115,7 +135,7 @@ class Agent:
             await job(self._maintenance)
         finally:
             self._maintenance = None
-            if self.inbox.waiting("next-turn"):
+            if self.inbox.due:
                 self._wake()
 
     def stop(self) -> None:
@@ -156,7 +176,7 @@ class Agent:
             while self._running is not None:
                 running = self._running
                 end = await running.turn.run()
-                self._untitled = running.turn.untitled
+                self._untitled = self._untitled and running.turn.untitled
                 self._requested = self._requested or running.turn.requested
                 self._running = None
                 for ident in running.settles:
@@ -167,7 +187,7 @@ class Agent:
 
     def _next(self) -> None:
         """Open the next turn when a prompt waits for one."""
-        if not self.inbox.waiting("next-turn") or self._disposed:
+        if not self.inbox.due or self._disposed:
             return
         try:
             self._open_turn()

@@ -20,7 +20,7 @@ from acp_server.llm.waiting import pause, until
 from acp_server.messages.assembler import BlockAssembler
 from acp_server.messages.blocks import Block, Message, ModelSource
 from acp_server.messages.chunk_codec import chunk_to_json, failure_to_json, usage_to_json
-from acp_server.messages.chunks import FinishChunk, LlmFailure
+from acp_server.messages.chunks import FinishChunk, LlmFailure, TokenUsage
 from acp_server.messages.codec import message_to_json
 from acp_server.messages.request import CallConfig
 from acp_server.session.events import APPEND
@@ -42,7 +42,7 @@ class ModelFailed(Exception):  # noqa: N818 - it carries a failure, which is tol
 class Attempt:
     """One stream as it comes: its chunks' seqs, what they make, how it ended."""
 
-    assembler: BlockAssembler = field(default_factory=BlockAssembler)
+    assembler: BlockAssembler
     sources: list[int] = field(default_factory=list)
     finish: FinishChunk = UNENDED
 
@@ -76,7 +76,8 @@ class AnswerSource:
                 self.cancel.raise_if_cancelled()
                 raise ModelFailed(failure)
             retry += 1
-            await self._wait(call, failure, retry, retry_id, delay)
+            usage = attempt.assembler.usage
+            await self._wait(call, failure, usage, retry=retry, retry_id=retry_id, delay_ms=delay)
             call = runtime.prepare(call.config)
 
     def _delay(
@@ -90,7 +91,7 @@ class AnswerSource:
 
     async def _attempt(self, call: PreparedCall) -> Attempt:
         """Stream one attempt into the log; return it however it ended."""
-        attempt = Attempt()
+        attempt = Attempt(BlockAssembler(f"call-{self.place.turn}-{self.place.step}"))
         await self.services.journal.flush()  # no request leaves before what led to it is durable
         try:
             self.cancel.raise_if_cancelled()
@@ -114,7 +115,16 @@ class AnswerSource:
         await until(self.services.journal.room(), self.cancel)
         await until(self.services.flow.room(), self.cancel)
 
-    async def _wait(self, call: PreparedCall, failure: LlmFailure, retry: int, retry_id: str, delay_ms: int) -> None:
+    async def _wait(
+        self,
+        call: PreparedCall,
+        failure: LlmFailure,
+        usage: TokenUsage | None,
+        *,
+        retry: int,
+        retry_id: str,
+        delay_ms: int,
+    ) -> None:
         """Log the retry before the wait, wait, log its start. A cancelled wait has no start."""
         place: dict[str, JsonValue] = {"retryId": retry_id, "turn": self.place.turn, "step": self.place.step}
         facts: dict[str, JsonValue] = {
@@ -127,6 +137,8 @@ class AnswerSource:
             "delayMs": delay_ms,
             "failure": failure_to_json(failure),
         }
+        if usage is not None:
+            facts["usage"] = usage_to_json(usage)
         self.session.append("llm/retry", facts)
         await pause(delay_ms / 1000, self.cancel, self.services.clock.sleep)
         self.session.append("llm/retry-started", {**place, "retry": retry})

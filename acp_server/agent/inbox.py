@@ -13,7 +13,7 @@ from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
 from acp_server.messages.blocks import Message
 from acp_server.messages.codec import message_from_json, message_to_json
-from acp_server.session.pending import waiting_prompts
+from acp_server.session.pending import unentered_prompts, waiting_prompts
 from acp_server.session.session import Session
 
 Target: TypeAlias = Literal["next-turn", "next-step"]
@@ -24,7 +24,11 @@ CAPACITY: Final = 256
 
 
 class Inbox:
-    """The two lists of one agent. A fork does not inherit what waits at its parent; a resumed session keeps its own."""
+    """The two lists of one agent.
+
+    A fork does not inherit what waits at its parent. A resumed session keeps its own, parked: it stays in its place
+    and nothing claims it before `release`.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -32,15 +36,41 @@ class Inbox:
         self._lists: dict[Target, list[Message]] = {
             target: [message_from_json(data) for data in waiting[target]] for target in TARGETS
         }
+        self._parked = {message.id for messages in self._lists.values() for message in messages}
 
     def waiting(self, target: Target) -> Sequence[Message]:
         """Return what waits in that list, first to be taken first."""
         return tuple(self._lists[target])
 
     @property
-    def empty(self) -> bool:
-        """Return whether nothing waits in either list."""
-        return not any(self._lists.values())
+    def due(self) -> bool:
+        """Return whether a prompt waits that may open a turn."""
+        return any(message.id not in self._parked for message in self._lists["next-turn"])
+
+    @property
+    def parked(self) -> tuple[Message, ...]:
+        """Return what waits from an earlier life of the session, until the person says what becomes of it."""
+        return tuple(m for target in TARGETS for m in self._lists[target] if m.id in self._parked)
+
+    def recover(self) -> None:
+        """Put back, parked and first in line, what a crash caught after its claim and before its turn had it."""
+        for lost in reversed(unentered_prompts(self._session.events, self._session.header.seed_length or 0)):
+            message = message_from_json(lost.data)
+            self._parked.add(message.id)
+            self._splice("next-step" if lost.target == "next-step" else "next-turn", 0, 0, (message,))
+
+    def release(self) -> None:
+        """Let what is parked take its turn like everything else."""
+        self._parked.clear()
+
+    def drop_parked(self) -> tuple[Message, ...]:
+        """Discard what is parked; return it."""
+        dropped = self.parked
+        for message in dropped:
+            target = next(target for target in TARGETS if message in self._lists[target])
+            self._splice(target, self._lists[target].index(message), 1, (), outcome="canceled")
+        self._parked.clear()
+        return dropped
 
     def insert(self, target: Target, message: Message, *, first: bool = False) -> None:
         """Add the message at the end, or at the beginning when `first`.
@@ -56,20 +86,30 @@ class Inbox:
         self._splice(target, 0 if first else len(waiting), 0, (message,))
 
     def claim(self, target: Target) -> tuple[Message, ...]:
-        """Take all of next-step and, for a turn, the first prompt; return them in that order."""
-        taken = self._take("next-step", len(self._lists["next-step"]))
+        """Take all of next-step and, for a turn, the first prompt; return them in that order. Parked ones stay."""
+        taken = self._take("next-step", CAPACITY)
         return taken + (self._take("next-turn", 1) if target == "next-turn" else ())
 
     def clear(self) -> tuple[Message, ...]:
-        """Discard everything, next-step first, marked as canceled; return what was discarded."""
-        steps = self._take("next-step", len(self._lists["next-step"]), outcome="canceled")
-        return steps + self._take("next-turn", len(self._lists["next-turn"]), outcome="canceled")
+        """Discard everything that is not parked, next-step first, marked as canceled; return what was discarded."""
+        steps = self._take("next-step", CAPACITY, outcome="canceled")
+        return steps + self._take("next-turn", CAPACITY, outcome="canceled")
 
     def _take(self, target: Target, count: int, outcome: str | None = None) -> tuple[Message, ...]:
-        taken = tuple(self._lists[target][:count])
-        if taken:
-            self._splice(target, 0, len(taken), (), outcome)
-        return taken
+        """Take the first `count` that are not parked, each run of neighbours by one event."""
+        taken: list[Message] = []
+        position = 0
+        while len(taken) < count and position < len(self._lists[target]):
+            if self._lists[target][position].id in self._parked:
+                position += 1
+                continue
+            end = position
+            while end < len(self._lists[target]) and self._lists[target][end].id not in self._parked:
+                end += 1
+            run = self._lists[target][position : min(end, position + count - len(taken))]
+            self._splice(target, position, len(run), (), outcome)
+            taken += run
+        return tuple(taken)
 
     def _splice(
         self, target: Target, start: int, removed: int, inserted: Sequence[Message], outcome: str | None = None

@@ -6,40 +6,52 @@ disposal exactly once if it was announced.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from acp_server.agent.agent import Agent
 from acp_server.agent.services import AgentServices
 from acp_server.base.ids import SessionId
+from acp_server.base.ports import HeldJournal
 from acp_server.messages.request import CallConfig
 from acp_server.session.header import SessionHeader
+from acp_server.session.log import EventLog
 from acp_server.session.session import Session
 from acp_server.session.store import SessionStore
 
-ServicesFor: TypeAlias = Callable[[Session], AgentServices]
+ServicesFor: TypeAlias = Callable[[Session, str | None], AgentServices]
+"""Given a session and, for one that nothing can be added to, the reason."""
 Listener: TypeAlias = Callable[[Agent], None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    agent: Agent
+    journal: HeldJournal
+    detach: Callable[[], None]
+
+
 class AgentRegistry:
-    """Creates, finds and disposes agents; `services_for` gives each session's agent what it needs."""
+    """Creates, finds and disposes agents. `services_for` gives a session's agent what it needs."""
 
     def __init__(self, store: SessionStore, services_for: ServicesFor) -> None:
         self._store = store
         self._services_for = services_for
-        self._agents: dict[SessionId, tuple[Agent, Callable[[], None]]] = {}
+        self._entries: dict[SessionId, _Entry] = {}
         self._created: list[Listener] = []
         self._disposed: list[Listener] = []
 
     def observe(self, *, created: Listener, disposed: Listener) -> None:
-        """Call the listeners for every agent from here on. A listener that raises vetoes a creation."""
+        """Call the listeners for every agent from here on. A `created` listener that raises vetoes the agent."""
         self._created.append(created)
         self._disposed.append(disposed)
 
     def get(self, ident: SessionId) -> Agent | None:
         """Return the agent of that session, or None."""
-        found = self._agents.get(ident)
-        return None if found is None else found[0]
+        entry = self._entries.get(ident)
+        return None if entry is None else entry.agent
 
     def create(self, header: SessionHeader, config: CallConfig) -> Agent:
         """Start a session that has no history.
@@ -49,39 +61,51 @@ class AgentRegistry:
         """
         return self._enter(self._store.prepare(header=header), config)
 
-    def resume(self, session: Session, config: CallConfig) -> Agent:
-        """Start an agent for a session whose history was loaded; raises as `create`."""
-        return self._enter(session, config)
+    def resume(
+        self, header: SessionHeader, log: EventLog, config: CallConfig, *, read_only: str | None = None
+    ) -> Agent:
+        """Start an agent on a history that was loaded.
+
+        What waited when the history ended is parked: nothing of it runs before the person says so. `read_only` is why
+        nothing can be added to the history.
+
+        Raises:
+            ServerError: as `create`, or what `Session` raises of a log that breaks a rule.
+        """
+        session = self._store.prepare(header=header, log=log, seeded=read_only is None)
+        agent = self._enter(session, config, read_only)
+        if read_only is None:
+            agent.inbox.recover()
+        return agent
 
     async def dispose(self, ident: SessionId) -> None:
-        """Cancel the agent, wait until it is quiet, take it and its session out. Unknown ids are passed over."""
-        found = self._agents.get(ident)
-        if found is None:
+        """Cancel the agent, wait until it is quiet, close its journal, take it out. Unknown ids are passed over."""
+        entry = self._entries.get(ident)
+        if entry is None:
             return
-        agent, detach = found
-        await agent.dispose()
-        if self._agents.pop(ident, None) is not None:
-            detach()
+        await entry.agent.dispose()
+        await entry.journal.close()
+        if self._entries.pop(ident, None) is not None:
+            entry.detach()
             for listener in self._disposed:
-                listener(agent)
+                listener(entry.agent)
 
     async def dispose_all(self) -> None:
         """Dispose every agent; all are cancelled before the first is waited for."""
-        agents = list(self._agents)
-        for ident in agents:
-            self._agents[ident][0].stop()
-        for ident in agents:
-            await self.dispose(ident)
+        for entry in self._entries.values():
+            entry.agent.stop()
+        await asyncio.gather(*(self.dispose(ident) for ident in tuple(self._entries)))
 
-    def _enter(self, session: Session, config: CallConfig) -> Agent:
-        agent = Agent(session, self._services_for(session), config)
+    def _enter(self, session: Session, config: CallConfig, read_only: str | None = None) -> Agent:
         detach = self._store.enter(session)
         try:
+            services = self._services_for(session, read_only)
+            agent = Agent(session, services, config)
             self._store.announce(session)
             for listener in self._created:
                 listener(agent)
         except BaseException:
             detach()
             raise
-        self._agents[session.id] = (agent, detach)
+        self._entries[session.id] = _Entry(agent, services.journal, detach)
         return agent

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from acp_server.agent.tools import ToolBox
-from acp_server.base.ports import Clock, Flow, Ids, Journal
+from acp_server.base.ports import Clock, Flow, HeldJournal, Ids
 from acp_server.llm.runtime import LlmRuntime
 
 
@@ -20,7 +20,7 @@ class AgentServices:
 
     runtime: Callable[[], Awaitable[LlmRuntime]]
     tools: ToolBox
-    journal: Journal
+    journal: HeldJournal
     flow: Flow
     clock: Clock
     ids: Ids

@@ -45,6 +45,14 @@ class Journal(Protocol):
         ...
 
 
+class HeldJournal(Journal, Protocol):
+    """A journal together with the hold on its log."""
+
+    async def close(self) -> None:
+        """Write what can be written and let go of the log; harmless when done before."""
+        ...
+
+
 class Flow(Protocol):
     """The way to the person, as far as producers have to know it: whether it is jammed."""
 
