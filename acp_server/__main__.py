@@ -40,7 +40,7 @@ def _serve(arguments: list[str]) -> int:
     parent = os.getppid()  # as it is before anything can have happened to it
     stdio = take_over()
     try:
-        start = first_exchange(stdio.in_fd, stdio.out_fd)
+        start = first_exchange(stdio.in_fd, stdio.out_fd, unstable=options is not None and options.unstable)
     except BrokenPipeError:
         return 0
     except KeyboardInterrupt:

@@ -28,6 +28,10 @@ class Models(Protocol):
         """
         ...
 
+    def usable(self, config: CallConfig) -> bool:
+        """Return whether requests can go there: the provider is known and has a key."""
+        ...
+
     def missing(self) -> str:
         """Return one sentence that says which key is missing and where it is looked for."""
         ...
@@ -62,6 +66,10 @@ class Access:
         if config is None:
             raise self._required()
         return config
+
+    def usable(self, config: CallConfig) -> bool:
+        """Return whether a session that went there before can go on there."""
+        return self.models.usable(config) or (self.demo and config == DEMO)
 
     def _required(self) -> RpcError:
         return auth_required(self.models.missing(), AUTH_METHODS)

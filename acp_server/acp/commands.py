@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from acp_server.agent.agent import Agent
+from acp_server.base.errors import ServerError
+from acp_server.base.json_value import JsonValue
+from acp_server.base.ports import Ids
+from acp_server.messages.blocks import text_of
+from acp_server.session.title import normalize_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,27 @@ def find_command(prompt: Sequence[Mapping[str, Any]]) -> tuple[Command, str] | N
     return None if command is None else (command, args.strip())
 
 
-def _help(agent: Agent, args: str) -> str:  # noqa: ARG001 - one signature for all
+def run_command(agent: Agent, command: Command, args: str, ids: Ids) -> None:
+    """Run the command; its run and its outcome are in the log, where the presenter finds its text.
+
+    Raises:
+        ServerError: the log refused.
+    """
+    command_id = ids.new()
+    asked: dict[str, JsonValue] = {"commandId": command_id, "name": command.name, "source": {"kind": "user"}}
+    agent.session.append("command/run", {**asked, **({"args": args} if args else {})})
+    try:
+        kind, text = "success", command.run(agent, args)
+    except ServerError as error:
+        kind, text = "error", error.message
+    agent.session.append("command/done", {"commandId": command_id, "kind": kind, "text": text})
+
+
+def _help(_agent: Agent, _args: str) -> str:
     return "\n".join(f"- `/{command.name}`: {command.description}" for command in COMMANDS.values())
 
 
-def _status(agent: Agent, args: str) -> str:  # noqa: ARG001 - one signature for all
+def _status(agent: Agent, _args: str) -> str:
     session = agent.session
     context = session.request_context() or {}
     window = context.get("contextWindow")
@@ -57,10 +78,35 @@ def _status(agent: Agent, args: str) -> str:  # noqa: ARG001 - one signature for
     return "\n".join(f"- {name}: {value}" for name, value in facts.items())
 
 
+def _rename(agent: Agent, args: str) -> str:
+    title = normalize_title(args)
+    if not title:
+        return "Say the title after the command: `/rename TITLE`."
+    agent.rename(title)
+    return f"The session is called “{title}”."
+
+
+def _parked(agent: Agent, args: str) -> str:
+    waiting = agent.inbox.parked
+    if not waiting:
+        return "No prompt waits from before."
+    match args:
+        case "run":
+            agent.run_parked()
+            return f"{len(waiting)} prompt(s) run."
+        case "drop":
+            agent.inbox.drop_parked()
+            return f"{len(waiting)} prompt(s) dropped."
+    lines = [f"- {text_of(message.content, ' ')[:200]}" for message in waiting]
+    return "\n".join([*lines, "Send `/parked run` to run them, or `/parked drop` to drop them."])
+
+
 COMMANDS: Final[Mapping[str, Command]] = {
     command.name: command
     for command in (
         Command("help", "Shows the commands.", _help),
         Command("status", "Shows this session's model, size and log.", _status),
+        Command("rename", "Gives this session a title.", _rename, "title"),
+        Command("parked", "Shows, runs or drops prompts that a crash left unanswered.", _parked, "run | drop"),
     )
 }

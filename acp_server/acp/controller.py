@@ -1,6 +1,7 @@
-"""One session on one connection: its events become updates in the outbox, its prompts become turns.
+"""One session on one connection: its events become updates in the outbox.
 
-Owns the order on the wire: every update of a turn is in the outbox before the prompt's answer is (clause P-06).
+Owns the order on the wire: every update of a turn is in the outbox before the prompt's answer is (clause P-06), and
+nothing is sent for a session before the answer that announces it (clause S-04).
 """
 
 from __future__ import annotations
@@ -8,56 +9,91 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from acp_server.acp.commands import COMMANDS, Command
+from acp_server.acp.commands import COMMANDS
 from acp_server.acp.frames import chunk_template, update_frame
-from acp_server.acp.updates import Presenter, TextUpdate
+from acp_server.acp.updates import THOUGHT, Presenter, TextUpdate, Update
 from acp_server.agent.agent import Agent
-from acp_server.base.json_value import JsonValue
-from acp_server.base.ports import Ids
 from acp_server.jsonrpc.outbox import Outbox
 from acp_server.session.events import SessionEvent
 
 TEMPLATES_KEPT: Final = 8
 """Templates of open messages; a message is rarely interleaved with more than one other."""
+REPLAYED_AT_ONCE: Final = 200
+"""Events that a replay presents before it looks whether the pipe is behind."""
 
 
 class Controller:
-    """A session that the client has open."""
+    """A session that the client has open. Until `go_live` its events are shown by `replay` alone."""
 
-    def __init__(self, agent: Agent, outbox: Outbox, ids: Ids) -> None:
+    def __init__(self, agent: Agent, outbox: Outbox, *, takes_notices: Callable[[], bool]) -> None:
         self.agent = agent
         self._outbox = outbox
-        self._ids = ids
-        self._presenter = Presenter(echo_user=False)
+        self._takes_notices = takes_notices
+        self._presenter = Presenter()
         self._templates: dict[tuple[str, str], Callable[[str], bytes]] = {}
-        self._stop = agent.session.observe(self._show)
+        self._untold: list[str] = []
+        self._stop: Callable[[], None] = _nothing
 
     @property
     def id(self) -> str:
         """Return the session's id."""
         return self.agent.session.id
 
-    def greet(self, notices: Sequence[str], *, tell: bool) -> None:
-        """Send what follows the answer that announced the session: the commands, and notices where they are taken."""
+    async def replay(self) -> None:
+        """Show the whole history, in the order in which it happened (clauses S-20 to S-25)."""
+        self._presenter = Presenter()
+        for count, event in enumerate(self.agent.session.events.merged(), 1):
+            self._send(self._presenter.present(event))
+            if count % REPLAYED_AT_ONCE == 0:
+                await self._outbox.room()
+
+    def catch_up(self) -> None:
+        """Take the history in without showing it, so that what comes later fits it (clause S-40)."""
+        for event in self.agent.session.events.milestones():
+            self._presenter.present(event)
+
+    def go_live(self) -> None:
+        """Show every event from here on as it happens; may be said again after a replay."""
+        self._presenter.go_live()
+        self._stop()
+        self._stop = self.agent.session.observe(self._show)
+
+    def greet(self) -> None:
+        """Send what follows the answer that announced the session."""
         commands = [command.to_json() for command in COMMANDS.values()]
         self._put({"sessionUpdate": "available_commands_update", "availableCommands": commands})
-        for notice in notices if tell else ():
-            self._put({"sessionUpdate": "notice", "severity": "warning", "title": notice})
+        self._tell_all()
 
-    def run_command(self, command: Command, args: str) -> None:
-        """Run the command; its run and its outcome are in the log, its text goes to the person."""
-        command_id = self._ids.new()
-        asked: dict[str, JsonValue] = {"commandId": command_id, "name": command.name, "source": {"kind": "user"}}
-        self.agent.session.append("command/run", {**asked, **({"args": args} if args else {})})
-        text = command.run(self.agent, args)
-        self.agent.session.append("command/done", {"commandId": command_id, "kind": "success", "text": text})
+    def tell(self, sentence: str) -> None:
+        """Tell the person: at once where the client takes notices, else within the next turn (clause U-14)."""
+        self._untold.append(sentence)
+        if self._takes_notices() or not self.agent.idle:
+            self._tell_all()
+
+    def begin_turn(self) -> None:
+        """Say in the turn that begins what had to wait for one."""
+        if self._untold:
+            self._tell_all(in_turn=True)
 
     def close(self) -> None:
         """Send nothing more for this session."""
         self._stop()
 
+    def _tell_all(self, *, in_turn: bool = False) -> None:
+        if self._takes_notices():
+            for sentence in self._untold:
+                self._put({"sessionUpdate": "notice", "severity": "warning", "title": sentence})
+        elif in_turn or not self.agent.idle:
+            self._send([TextUpdate(THOUGHT, "notices", "".join(f"{sentence}\n" for sentence in self._untold))])
+        else:
+            return
+        self._untold.clear()
+
     def _show(self, event: SessionEvent) -> None:
-        for update in self._presenter.present(event):
+        self._send(self._presenter.present(event))
+
+    def _send(self, updates: Sequence[Update]) -> None:
+        for update in updates:
             if isinstance(update, TextUpdate):
                 key = (update.kind, update.message_id)
                 self._outbox.put_mergeable((self.id, *key), update.text, self._template(key))
@@ -74,3 +110,7 @@ class Controller:
 
     def _put(self, update: Mapping[str, Any]) -> None:
         self._outbox.put(update_frame(self.id, dict(update)))
+
+
+def _nothing() -> None:
+    return None

@@ -16,6 +16,7 @@ from acp_server.jsonrpc.errors import (
     RpcError,
 )
 from acp_server.messages.chunks import LlmFailure
+from acp_server.persistence.port import PersistenceError
 
 STOP_REASONS: Final[dict[EndKind, str]] = {
     "completed": "end_turn",
@@ -27,6 +28,14 @@ STOP_REASONS: Final[dict[EndKind, str]] = {
     "interrupted": "cancelled",
 }
 NEEDS_LOGIN: Final = frozenset({"AUTH", "MISSING_CREDENTIAL", "INVALID_CREDENTIAL"})
+_STORE_CODES: Final = {
+    "SESSION_BUSY": INVALID_REQUEST,
+    "SESSION_ALREADY_EXISTS": INVALID_REQUEST,
+    "OPEN_TURN": INVALID_REQUEST,
+    "INVALID_CURSOR": INVALID_PARAMS,
+    "INVALID_BOUNDARY": INVALID_PARAMS,
+}
+TOLD_FACTS: Final = frozenset({"SESSION_BUSY", "SESSION_CORRUPT"})
 REFUSED: Final = frozenset({"AGENT_DISPOSED", "AGENT_BUSY", "INBOX_FULL"})
 
 
@@ -63,6 +72,18 @@ def session_not_found(session_id: str) -> RpcError:
     """Return -32002 naming the session, clause T-61."""
     data = {"sessionId": session_id, "details": f"Session not found: {session_id}"}
     return RpcError(RESOURCE_NOT_FOUND, "Session not found", data)
+
+
+def stored_error(error: PersistenceError, session_id: str) -> RpcError:
+    """Return the error for a failure of the store, clauses S-28, S-30, S-54 and decision 11.
+
+    A session that another process holds is -32600, with `data` naming its pid, host and start.
+    """
+    if error.code == "SESSION_NOT_FOUND":
+        return session_not_found(session_id)
+    code = _STORE_CODES.get(error.code, INTERNAL_ERROR)
+    facts = error.data if error.code in TOLD_FACTS else {}
+    return RpcError(code, error.message, {"details": error.message, **facts})
 
 
 def refused(error: ServerError) -> RpcError:

@@ -29,19 +29,25 @@ AUTH_METHODS: list[dict[str, Any]] = [
 ]
 
 CAPABILITIES: dict[str, Any] = {
-    "loadSession": False,
+    "loadSession": True,
     "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
     "mcpCapabilities": {"http": False, "sse": False},
-    "sessionCapabilities": {},
+    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
     "auth": {},
-    "_meta": {"acp_server": {"promptQueueing": True, "methods": ["_acp_server/session/steer"]}},
+    "_meta": {
+        "acp_server": {
+            "promptQueueing": True,
+            "methods": ["_acp_server/session/steer", "_acp_server/session/rename", "_acp_server/session/fork"],
+        }
+    },
 }
 
 
-def initialize_result(params: dict[str, Any]) -> dict[str, Any] | None:
+def initialize_result(params: dict[str, Any], *, unstable: bool = False) -> dict[str, Any] | None:
     """Return the result of `initialize`, or None when `protocolVersion` is no version number.
 
     Whatever whole number is asked, the answer is 1, the one version spoken here; digits as text count as a number.
+    `unstable` advertises methods that no stable version of the protocol has.
     """
     asked = params.get("protocolVersion")
     if isinstance(asked, str):
@@ -49,9 +55,12 @@ def initialize_result(params: dict[str, Any]) -> dict[str, Any] | None:
             return None
     elif not isinstance(asked, int) or isinstance(asked, bool):
         return None
+    capabilities = CAPABILITIES
+    if unstable:
+        capabilities = {**CAPABILITIES, "sessionCapabilities": {**CAPABILITIES["sessionCapabilities"], "fork": {}}}
     return {
         "protocolVersion": PROTOCOL_VERSION,
-        "agentCapabilities": CAPABILITIES,
+        "agentCapabilities": capabilities,
         "authMethods": AUTH_METHODS,
         "agentInfo": {"name": "acp-server", "title": "acp-server", "version": __version__},
     }

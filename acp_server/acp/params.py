@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from acp_server.acp.failures import invalid
@@ -23,20 +22,78 @@ def session_id(params: Params) -> str:
     return value
 
 
-def method_id(params: Params) -> str:
-    """Return `methodId`; raise RpcError -32602 when it is missing or no text."""
-    value = params.get("methodId")
-    if not isinstance(value, str):
-        raise invalid("methodId", "must be a string")
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class McpServer:
     """An MCP server that the editor names; `transport` is stdio, http or sse."""
 
     name: str
     transport: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """The params of `session/load` and `session/resume`."""
+
+    id: str
+    cwd: str
+    mcp_servers: tuple[McpServer, ...]
+
+
+def stored_session(params: Params) -> StoredSession:
+    """Return the params of `session/load` and `session/resume`; raise RpcError -32602 naming the field."""
+    ident = session_id(params)
+    _roots(params)
+    return StoredSession(ident, absolute(params, "cwd"), _servers(params))
+
+
+def absolute(params: Params, field: str) -> str:
+    """Return the absolute path in that field, without a slash at its end; raise RpcError -32602."""
+    path = params.get(field)
+    if not isinstance(path, str) or "\0" in path or not is_absolute(path):
+        raise invalid(field, "must be an absolute path")
+    return normal_path(path)
+
+
+def is_absolute(path: str) -> bool:
+    """Return whether the path says everything: POSIX, a Windows drive, or a Windows share."""
+    return path.startswith(("/", "\\\\")) or (path[1:3] in (":\\", ":/") and path[:1].isalpha())
+
+
+def normal_path(path: str) -> str:
+    """Return the path without slashes at its end; a root stays."""
+    return path.rstrip("/") or "/"
+
+
+def optional_text(params: Params, field: str) -> str | None:
+    """Return the text in that field, None when it is missing or null; raise RpcError -32602 for anything else."""
+    value = params.get(field)
+    if value is not None and not isinstance(value, str):
+        raise invalid(field, "must be a string")
+    return value
+
+
+def title(params: Params) -> str:
+    """Return `title`; raise RpcError -32602 when it is missing or no text."""
+    value = optional_text(params, "title")
+    if value is None:
+        raise invalid("title", "must be a string")
+    return value
+
+
+def boundary(params: Params) -> int | None:
+    """Return `seq`, the last event that a fork keeps, or None for all; raise RpcError -32602."""
+    value = params.get("seq")
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise invalid("seq", "must be the number of an event")
+    return value
+
+
+def method_id(params: Params) -> str:
+    """Return `methodId`; raise RpcError -32602 when it is missing or no text."""
+    value = params.get("methodId")
+    if not isinstance(value, str):
+        raise invalid("methodId", "must be a string")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +105,28 @@ class NewSession:
 
 
 def new_session(params: Params) -> NewSession:
-    """Return the params of `session/new`; raise RpcError -32602 naming the field. Clauses S-01, S-02, S-09, S-11."""
-    cwd = params.get("cwd")
-    if not isinstance(cwd, str) or not cwd:
-        raise invalid("cwd", "must be an absolute path")
-    if "\0" in cwd or not Path(cwd).is_absolute():
-        raise invalid("cwd", "must be an absolute path")
-    if not Path(cwd).is_dir():
-        raise invalid("cwd", "is no directory that exists")
+    """Return the params of `session/new`; raise RpcError -32602 naming the field. Clauses S-01, S-02, S-09, S-11.
+
+    Whether the directory exists is for whoever may look at the disk.
+    """
+    cwd = absolute(params, "cwd")
+    _roots(params)
+    return NewSession(cwd, _servers(params))
+
+
+def unused_servers(servers: tuple[McpServer, ...]) -> list[str]:
+    """Return a sentence for each MCP server that was named in vain."""
+    return [f"The MCP server {server.name!r} is not used: this server has no MCP client." for server in servers]
+
+
+def _roots(params: Params) -> None:
     for place, directory in _entries(params, "additionalDirectories"):
-        if not isinstance(directory, str) or not Path(directory).is_absolute():
+        if not isinstance(directory, str) or not is_absolute(directory):
             raise invalid(place, "must be an absolute path")
-    servers = tuple(_mcp_server(place, server) for place, server in _entries(params, "mcpServers"))
-    return NewSession(cwd, servers)
+
+
+def _servers(params: Params) -> tuple[McpServer, ...]:
+    return tuple(_mcp_server(place, server) for place, server in _entries(params, "mcpServers"))
 
 
 def _mcp_server(place: str, server: object) -> McpServer:

@@ -12,7 +12,9 @@ from acp_server.acp import params
 from acp_server.acp.access import Access
 from acp_server.acp.failures import invalid
 from acp_server.acp.handshake import initialize_result
-from acp_server.acp.sessions import Sessions
+from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.prompts import Prompts
+from acp_server.acp.stored import Stored
 from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
 from acp_server.jsonrpc.peer import Inbound, Route
 
@@ -20,23 +22,37 @@ INITIALIZE: Final = "initialize"
 
 
 class Server:
-    """One connection's protocol state and its routes."""
+    """One connection's protocol state and its routes. `unstable` adds methods that no stable version has yet."""
 
-    def __init__(self, sessions: Sessions, access: Access) -> None:
+    def __init__(
+        self, sessions: OpenSessions, prompts: Prompts, stored: Stored, access: Access, *, unstable: bool = False
+    ) -> None:
         self._sessions = sessions
+        self._prompts = prompts
+        self._stored = stored
         self._access = access
+        self._unstable = unstable
         self._initialized = False
 
     def routes(self) -> dict[str, Route]:
         """Return the table of methods."""
-        return {
+        prompts, stored, in_turn = self._prompts, self._stored, self._sessions.in_turn
+        table = {
             INITIALIZE: Route(self._initialize),
             "authenticate": Route(self._authenticate),
-            "session/new": Route(self._sessions.new),
-            "session/prompt": Route(self._sessions.prompt),
-            "session/cancel": Route(self._cancel),
-            "_acp_server/session/steer": Route(self._sessions.steer),
+            "session/new": Route(prompts.new),
+            "session/prompt": Route(in_turn(prompts.prompt)),
+            "session/cancel": Route(in_turn(prompts.cancel)),
+            "session/list": Route(stored.list),
+            "session/load": Route(stored.load),
+            "session/resume": Route(stored.resume),
+            "session/close": Route(stored.close),
+            "session/delete": Route(stored.delete),
+            "_acp_server/session/steer": Route(in_turn(prompts.steer)),
+            "_acp_server/session/rename": Route(stored.rename),
+            "_acp_server/session/fork": Route(stored.fork),
         }
+        return table | ({"session/fork": Route(stored.fork)} if self._unstable else {})
 
     def gate(self, method: str) -> RpcError | None:
         """Return why a call may not be served at this moment, or None."""
@@ -53,7 +69,7 @@ class Server:
         self._sessions.takes_notices = isinstance(session, Mapping) and isinstance(session.get("notices"), Mapping)
 
     def _initialize(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
-        result = initialize_result(dict(given))
+        result = initialize_result(dict(given), unstable=self._unstable)
         if result is None:
             raise invalid("protocolVersion", "must be a whole number")
         self.initialized(given)
@@ -61,8 +77,4 @@ class Server:
 
     def _authenticate(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
         self._access.authenticate(params.method_id(given))
-        return {}
-
-    def _cancel(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
-        self._sessions.cancel(given)
         return {}

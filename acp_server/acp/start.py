@@ -31,7 +31,7 @@ class Start:
         """Whether the input has ended."""
 
 
-def first_exchange(in_fd: int, out_fd: int) -> Start:
+def first_exchange(in_fd: int, out_fd: int, *, unstable: bool = False) -> Start:
     """Read until a line is whole, answer it when it is a plain `initialize`, return what is left.
 
     Raises:
@@ -53,7 +53,7 @@ def first_exchange(in_fd: int, out_fd: int) -> Start:
             if rest:
                 return Start(rest, None, ended=False)
             continue
-        request = _plain_initialize(line)
+        request = _plain_initialize(line, unstable=unstable)
         if request is None:
             return Start(data, None, ended=False)
         answer, params = request
@@ -72,7 +72,7 @@ class _Strict:
     parse_constant = float
 
 
-def _plain_initialize(line: bytes) -> tuple[bytes, dict[str, Any]] | None:
+def _plain_initialize(line: bytes, *, unstable: bool) -> tuple[bytes, dict[str, Any]] | None:
     """Return the answer and the params when the line is an `initialize` request without any oddity."""
     try:
         from _json import encode_basestring_ascii, make_scanner  # noqa: PLC0415 - an interpreter may lack it
@@ -90,7 +90,7 @@ def _plain_initialize(line: bytes) -> tuple[bytes, dict[str, Any]] | None:
         return None
     if isinstance(ident, bool) or not isinstance(ident, int | str):
         return None
-    result = initialize_result(params)
+    result = initialize_result(params, unstable=unstable)
     if result is None or (isinstance(ident, str) and any("\ud800" <= character <= "\udfff" for character in ident)):
         return None
     answer = {"jsonrpc": "2.0", "id": ident, "result": result}

@@ -37,12 +37,16 @@ NOTHING: Final[Sequence[Update]] = ()
 class Presenter:
     """The fold's state for one session."""
 
-    def __init__(self, *, echo_user: bool) -> None:
-        self._echo_user = echo_user
+    def __init__(self) -> None:
+        self._echo_user = True
         self._shown: set[int] = set()
         """Indexes of blocks of the running attempt of which something was shown."""
         self._cards = ToolCards()
         self._window: int | None = None
+
+    def go_live(self) -> None:
+        """From here on the person sees prompts as they are typed: echo none (clause P-16)."""
+        self._echo_user = False
 
     def present(self, event: SessionEvent) -> Sequence[Update]:
         """Return the updates that the event gives rise to, in order."""

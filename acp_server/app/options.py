@@ -9,8 +9,13 @@ from acp_server.app.log_file import Level
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where the diagnostic log goes, how much of it, and whether running turns may end after the input has."""
+    """How to serve.
+
+    `log` is the file of the diagnostic log, `wait` whether running turns may end after the input has, `unstable`
+    whether methods are offered that no stable version of the protocol has.
+    """
 
     log: str | None = None
     log_level: Level = "info"
     wait: bool = False
+    unstable: bool = False

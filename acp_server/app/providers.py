@@ -101,6 +101,13 @@ class EnvironmentModels:
                 return CallConfig(provider.name, provider.default_model)
         return None
 
+    def usable(self, config: CallConfig) -> bool:
+        """Return whether the provider is known and has a key; the scripted one only when it was named."""
+        if config.provider == SCRIPTED:
+            return self._environment.get(MODEL_VARIABLE, "").strip().startswith(f"{SCRIPTED}/")
+        keyed = {provider.name for provider in PROVIDERS if provider.key(self._environment) is not None}
+        return config.provider in keyed
+
     def missing(self) -> str:
         """Return one sentence that says which key is missing."""
         named = self._environment.get(MODEL_VARIABLE, "").strip()

@@ -37,7 +37,7 @@ def serve(stdio: Stdio, start: Start, options: ServeOptions | None, parent: int)
 
 
 async def _serve(stdio: Stdio, start: Start, options: ServeOptions, parent: int, log: LogFile) -> int:
-    graph = compose(os.environ, stdio, log)
+    graph = compose(os.environ, stdio, log, unstable=options.unstable)
     lifetime = Lifetime(parent, graph.connection.stop, _exit_now)
     lifetime.start()
     if start.initialized is not None:
@@ -54,7 +54,7 @@ async def _end(graph: Graph, reason: Reason, *, wait: bool) -> None:
     if wait and reason == "eof":
         await graph.peer.quiet()
         await graph.sessions.when_idle()
-    await graph.sessions.close()
+    await graph.sessions.close_all()
     await graph.peer.close(GRACE_SECONDS)
     await graph.connection.close()
     await graph.close()

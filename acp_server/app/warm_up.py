@@ -35,6 +35,13 @@ class WarmUp(Generic[T]):
         """Return whether loading has begun."""
         return self._result is not None
 
+    @property
+    def loaded(self) -> T:
+        """Return what was loaded; raise RuntimeError while it is not, or what loading raised."""
+        if self._result is None or not self._result.done():
+            raise RuntimeError("what was asked for is not loaded yet")
+        return self._result.result()
+
     async def result(self) -> T:
         """Return what was loaded; raise what loading raised."""
         self.start()

@@ -21,5 +21,10 @@ def serve_options(arguments: Sequence[str]) -> ServeOptions:
     parser.add_argument(
         "--wait", action="store_true", help="let running turns end after the input has ended (default: cancel them)"
     )
+    parser.add_argument(
+        "--unstable",
+        action="store_true",
+        help="offer methods that no stable version of the protocol has (session/fork)",
+    )
     given = parser.parse_args(arguments)
-    return ServeOptions(given.log, given.log_level, given.wait)
+    return ServeOptions(given.log, given.log_level, given.wait, given.unstable)

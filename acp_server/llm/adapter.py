@@ -104,9 +104,15 @@ class HttpRequest:
 class HttpAnswer(Protocol):
     """An answer whose head has come and whose body is still coming."""
 
-    status: int
-    headers: Mapping[str, str]
-    """Names in lower case."""
+    @property
+    def status(self) -> int:
+        """Return the HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers, their names in lower case."""
+        ...
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Iterate over the body, content encoding undone; raise LlmError TRANSPORT or TIMEOUT."""

@@ -21,10 +21,6 @@ def test_cwd_must_be_absolute(cwd: object) -> None:
     assert "cwd must be an absolute path" in refusal(params.new_session, {"cwd": cwd})
 
 
-def test_cwd_must_exist(tmp_path: Path) -> None:
-    assert "no directory" in refusal(params.new_session, {"cwd": str(tmp_path / "missing")})
-
-
 @pytest.mark.parametrize("servers", [{}, {"mcpServers": None}, {"mcpServers": []}])
 def test_missing_servers_are_none(tmp_path: Path, servers: dict[str, Any]) -> None:
     assert params.new_session({"cwd": str(tmp_path), **servers}) == params.NewSession(str(tmp_path), ())

@@ -1,0 +1,222 @@
+"""The methods over stored sessions: list, load, resume, close, delete, and ours for rename and fork.
+
+Owns how a stored session becomes an open one, in what order things are said meanwhile, and which failure of the store
+is which error (docs/protocol.md, clauses S-20 to S-66).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+from acp_server.acp import params
+from acp_server.acp.access import Access
+from acp_server.acp.controller import Controller
+from acp_server.acp.failures import invalid, refused, session_not_found, stored_error
+from acp_server.acp.open_sessions import OpenSessions
+from acp_server.agent.registry import AgentRegistry
+from acp_server.base.errors import ServerError
+from acp_server.base.ids import SessionId
+from acp_server.base.ports import Clock, Ids
+from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
+from acp_server.jsonrpc.peer import Inbound
+from acp_server.messages.request import CallConfig
+from acp_server.persistence.port import LoadedSession, PersistenceError, SessionEntry, SessionPersistence
+from acp_server.session.header import SessionHeader
+from acp_server.session.log import EventLog
+from acp_server.session.title import normalize_title
+
+Store: TypeAlias = Callable[[], Awaitable[SessionPersistence]]
+PAGE: Final = 50
+READABLE_THOUGH_BROKEN: Final = frozenset({"SESSION_CORRUPT"})
+
+
+class Stored:
+    """Routes over the store."""
+
+    def __init__(
+        self,
+        registry: AgentRegistry,
+        sessions: OpenSessions,
+        access: Access,
+        store: Store,
+        *,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._registry = registry
+        self._sessions = sessions
+        self._access = access
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+
+    async def list(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
+        """Return one page, newest first: `session/list`. Never opens a session."""
+        cwd = None if given.get("cwd") is None else params.absolute(given, "cwd")
+        cursor = params.optional_text(given, "cursor")
+        with told(""):
+            page = await (await self._store()).list(cwd, cursor, PAGE)
+        result: dict[str, Any] = {"sessions": [_info(entry) for entry in page.entries if entry.cwd is not None]}
+        if page.next_cursor is not None:
+            result["nextCursor"] = page.next_cursor
+        if page.broken:
+            broken = [{"place": entry.place, "reason": entry.reason} for entry in page.broken]
+            result["_meta"] = {"acp_server": {"broken": broken}}
+        return result
+
+    async def load(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:
+        """Open a stored session and show its whole history before the answer: `session/load`."""
+        return await self._open(params.stored_session(given), request, replay=True)
+
+    async def resume(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:
+        """Open a stored session without showing anything: `session/resume`."""
+        return await self._open(params.stored_session(given), request, replay=False)
+
+    async def close(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
+        """End the session's turns and free what it holds: `session/close`. It stays in the list."""
+        await self._sessions.close(params.session_id(given))
+        return {}
+
+    async def delete(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
+        """Move the session to the trash: `session/delete`. An unknown one is deleted already."""
+        ident = params.session_id(given)
+        await self._sessions.close(ident)
+        with told(ident):
+            await (await self._store()).delete(SessionId(ident))
+        return {}
+
+    async def rename(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
+        """Give an open session a title that no automatic one replaces: `_acp_server/session/rename`."""
+        controller = self._sessions.find(given)
+        title = normalize_title(params.title(given))
+        if not title:
+            raise invalid("title", "has no words")
+        with told(controller.id):
+            controller.agent.rename(title)
+            await controller.agent.flush()
+        return {"title": title}
+
+    async def fork(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:
+        """Open a session that inherits another's events up to `seq`, or all: `_acp_server/session/fork`."""
+        source = SessionId(params.session_id(given))
+        keep = params.boundary(given)
+        config = self._access.config()
+        known = self._sessions.get(source)
+        with told(source):
+            store = await self._store()
+            if known is not None:
+                await known.agent.flush()
+            parent = known.agent.session.header if known is not None else (await store.inspect(source)).header
+            header = SessionHeader(SessionId(self._ids.new()), self._clock.now_ms(), parent.cwd)
+            loaded = await store.fork(source, header, keep)
+            controller = self._enter(loaded, config)
+        controller.catch_up()
+        controller.go_live()
+        request.after_response(controller.greet)
+        return {"sessionId": header.id}
+
+    async def _open(self, asked: params.StoredSession, request: Inbound, *, replay: bool) -> Mapping[str, Any]:
+        await self._sessions.opened(asked.id)
+        config = self._access.config()
+        with self._sessions.opening(asked.id):
+            controller = self._sessions.get(asked.id)
+            if controller is None:
+                controller = await self._take(asked, config)
+                if not replay:
+                    controller.catch_up()
+            _require_cwd(asked.cwd, controller.agent.session.header)
+            _require_quiet(controller)
+            if replay:
+                await controller.replay()
+            controller.go_live()
+        for sentence in params.unused_servers(asked.mcp_servers):
+            controller.tell(sentence)
+        request.after_response(controller.greet)
+        return {}
+
+    async def _take(self, asked: params.StoredSession, config: CallConfig) -> Controller:
+        """Take the stored session's lock and make it live; what is damaged opens for reading."""
+        ident = SessionId(asked.id)
+        with told(ident):
+            store = await self._store()
+            loaded = await _readable(store, ident)
+            try:
+                _require_cwd(asked.cwd, loaded.header)
+                return self._enter(loaded, config)
+            except ServerError:
+                await store.close(ident)
+                raise
+
+    def _enter(self, loaded: LoadedSession, config: CallConfig) -> Controller:
+        wanted = _recorded(loaded.log)
+        usable = wanted is None or self._access.usable(wanted)
+        chosen = config if wanted is None or not usable else wanted
+        agent = self._registry.resume(loaded.header, loaded.log, chosen, read_only=loaded.read_only)
+        controller = self._sessions.add(agent)
+        for sentence in loaded.notices:
+            controller.tell(sentence)
+        if loaded.read_only is not None:
+            controller.tell(f"This session can be read but not continued: {loaded.read_only}")
+        if wanted is not None and not usable:
+            controller.tell(f"{wanted.provider}/{wanted.model} is not available; {chosen.model} answers from here on.")
+        waiting = len(agent.inbox.parked)
+        if waiting:
+            controller.tell(f"{waiting} prompt(s) were never answered. Send `/parked` to see, run or drop them.")
+        return controller
+
+
+async def _readable(store: SessionPersistence, ident: SessionId) -> LoadedSession:
+    """Return the session held for writing, or, when it is damaged, its good part for reading."""
+    try:
+        return await store.prepare(ident)
+    except PersistenceError as error:
+        if error.code not in READABLE_THOUGH_BROKEN:
+            raise
+        return await store.inspect(ident)
+
+
+@contextmanager
+def told(session_id: str) -> Iterator[None]:
+    """Turn failures of the server's own into errors on the wire."""
+    try:
+        yield
+    except RpcError:
+        raise
+    except PersistenceError as error:
+        raise stored_error(error, session_id) from error
+    except ServerError as error:
+        if error.code == "INVALID_SESSION_ID":
+            raise session_not_found(session_id) from error
+        raise refused(error) from error
+
+
+def _require_cwd(asked: str, header: SessionHeader) -> None:
+    """A session's directory never changes (clause S-26)."""
+    if header.cwd is not None and asked != params.normal_path(header.cwd):
+        raise invalid("cwd", f"is {asked!r}, but the session belongs to {header.cwd!r}")
+
+
+def _require_quiet(controller: Controller) -> None:
+    if not controller.agent.idle:
+        details = "The session runs a turn; it cannot be loaded again before the turn has ended."
+        raise RpcError(INVALID_REQUEST, details, {"details": details, "sessionId": controller.id})
+
+
+def _recorded(log: EventLog) -> CallConfig | None:
+    """Return where the log's last request went, or None when it made none."""
+    last = None
+    for event in log.milestones():
+        if event.type == "request/context":
+            last = event.data
+    return None if last is None else CallConfig(str(last["provider"]), str(last["model"]))
+
+
+def _info(entry: SessionEntry) -> dict[str, Any]:
+    updated = datetime.fromtimestamp(entry.updated_at / 1000, UTC).isoformat(timespec="milliseconds")
+    info: dict[str, Any] = {"sessionId": entry.id, "cwd": entry.cwd, "updatedAt": updated.replace("+00:00", "Z")}
+    if entry.title is not None:
+        info["title"] = entry.title
+    return info
