@@ -77,6 +77,9 @@ class CountingJournal:
             raise ServerError("DISK_FAILED", "The disk failed.")
         self.flushed.append(self.seq())
 
+    async def close(self) -> None:
+        return None
+
 
 class OpenFlow:
     behind = False
