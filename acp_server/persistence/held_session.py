@@ -7,7 +7,6 @@ session's worker; `attach` and `detach` belong to the event loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from contextlib import suppress
 
 from acp_server.persistence.attachments import put_attachment
@@ -18,10 +17,12 @@ from acp_server.persistence.journal import Journal, LogPlace
 from acp_server.persistence.lock import Owner, take_lock
 from acp_server.persistence.paths import LOCK_NAME
 from acp_server.persistence.port import HealthListener, ObservedSession, PersistenceError
-from acp_server.persistence.records import encode_events, encode_header
+from acp_server.persistence.records import encode_events, encode_header, encode_items
+from acp_server.persistence.rows import Item, RunPacker
 from acp_server.persistence.scan import BatchSpan
 from acp_server.persistence.suffix import keep_index
 from acp_server.persistence.summary import Summary, add_event
+from acp_server.persistence.workers import Workers
 from acp_server.persistence.write_queue import QueueLimits, WriteQueue
 from acp_server.session.events import SessionEvent
 from acp_server.session.header import SessionHeader
@@ -58,16 +59,23 @@ class HeldSession:
 
     def commit(self, events: list[SessionEvent]) -> None:
         """Make one batch of events durable; raises PersistenceError as `Journal.commit`."""
+        packer = RunPacker()
+        for event in events:
+            packer.add(event)
+        self.commit_items(packer.items, events[0].seq, events[-1].seq + 1)
+
+    def commit_items(self, items: list[Item], first_seq: int, next_seq: int) -> None:
+        """Make a batch durable whose runs are found already; raises as `commit`."""
         if self.read_only is not None:
             raise PersistenceError("SESSION_READ_ONLY", self.read_only)
-        lines = encode_events(events)
+        lines = encode_items(items)
         if len(lines) > PAYLOAD_LIMIT:
             message = f"An event of {len(lines)} bytes is larger than a session can keep."
             raise PersistenceError("EVENT_TOO_LARGE", message)
         start = self.journal.length
         self.journal.commit(lines)
-        self.stored = events[-1].seq + 1
-        self.spans.append(BatchSpan(start, self.journal.length, events[0].seq, self.stored))
+        self.stored = next_seq
+        self.spans.append(BatchSpan(start, self.journal.length, first_seq, next_seq))
 
     def create(self, batches: list[list[SessionEvent]]) -> None:
         """Make the log with all of these batches at once; raises PersistenceError as `Journal.create`."""
@@ -85,10 +93,10 @@ class HeldSession:
         return put_attachment(self._io, self.place.directory, content)
 
     def attach(
-        self, session: ObservedSession, executor: Executor, limits: QueueLimits, on_health: HealthListener | None
+        self, session: ObservedSession, workers: Workers, limits: QueueLimits, on_health: HealthListener | None
     ) -> WriteQueue:
         """Queue what is not stored of a session's events, and each later one."""
-        self.queue = WriteQueue(self.header.id, self.commit, executor, limits=limits, on_health=on_health)
+        self.queue = WriteQueue(self.header.id, self.commit_items, workers, limits=limits, on_health=on_health)
         self.session = session
         for event in session.events.since(self.stored):
             self._take(event)

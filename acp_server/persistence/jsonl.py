@@ -11,7 +11,6 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -40,12 +39,12 @@ from acp_server.persistence.port import (
     VerifyReport,
 )
 from acp_server.persistence.posix_io import PosixIo
+from acp_server.persistence.workers import Workers
 from acp_server.persistence.write_queue import QueueLimits
 from acp_server.session.events import SessionEvent
 from acp_server.session.header import SessionHeader
 from acp_server.session.log import EventLog
 
-WORKERS: Final = 4
 LARGEST_PAGE: Final = 200
 _DURABLE: Final = Keeping(durable=True)
 _Result = TypeVar("_Result")
@@ -83,7 +82,7 @@ class JsonlPersistence:
         )
         self._limits = limits or QueueLimits()
         self._catalog = Catalog(self._io, self._store.root)
-        self._executor = ThreadPoolExecutor(WORKERS, thread_name_prefix="session-log")
+        self._workers = Workers()
         self._held: dict[SessionId, _Held] = {}
         self._gates: WeakValueDictionary[SessionId, asyncio.Lock] = WeakValueDictionary()
 
@@ -104,7 +103,7 @@ class JsonlPersistence:
         files = self._known(session.id).files
         if files.queue is not None:
             raise PersistenceError("SESSION_ALREADY_EXISTS", f"The session {session.id} is attached already.")
-        return files.attach(session, self._executor, self._limits, on_health)
+        return files.attach(session, self._workers, self._limits, on_health)
 
     async def flush(self, session: ObservedSession | SessionId) -> None:
         """See SessionPersistence."""
@@ -227,7 +226,7 @@ class JsonlPersistence:
         """See SessionPersistence."""
         await asyncio.gather(*(self.close(session_id) for session_id in tuple(self._held)))
         await self._run(self._catalog.close)
-        self._executor.shutdown(wait=False)
+        self._workers.stop()
 
     def _page(
         self, changed: Sequence[HeldSession], cwd: str | None, after: tuple[int, str] | None, limit: int
@@ -246,7 +245,7 @@ class JsonlPersistence:
             self._catalog.note(files.place, files.header, replace(files.summary, events=files.stored))
 
     def _run(self, action: Callable[[], _Result]) -> asyncio.Future[_Result]:
-        return asyncio.get_running_loop().run_in_executor(self._executor, action)
+        return self._workers.run(action)
 
     def _gate(self, session_id: SessionId) -> asyncio.Lock:
         return self._gates.setdefault(session_id, asyncio.Lock())

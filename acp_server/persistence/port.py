@@ -10,12 +10,12 @@ runs in worker threads, in order for one session.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.base.ports import Journal
+from acp_server.base.values import value
 from acp_server.session.events import SessionEvent
 from acp_server.session.header import SessionHeader
 from acp_server.session.log import EventLog
@@ -58,7 +58,7 @@ class PersistenceError(ServerError):
         self.data = dict(data or {})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LoadedSession:
     """A stored session, ready to become a live one.
 
@@ -73,7 +73,7 @@ class LoadedSession:
     read_only: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SessionEntry:
     """One line of the list. Times are wall-clock milliseconds; `title` and the counts are None while not known."""
 
@@ -87,7 +87,7 @@ class SessionEntry:
     parent_session: SessionId | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BrokenEntry:
     """A stored session that cannot be listed: `place` names it, `reason` is one plain sentence."""
 
@@ -95,7 +95,7 @@ class BrokenEntry:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SessionPage:
     """One page of the list, newest `updated_at` first; `next_cursor` is None on the last page."""
 
@@ -104,7 +104,7 @@ class SessionPage:
     broken: tuple[BrokenEntry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class VerifyReport:
     """What reading every byte of a log found; `sound` is whether nothing is wrong.
 
@@ -118,7 +118,7 @@ class VerifyReport:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SalvageReport:
     """A new session made from what could be read of a damaged one; `lost` names what could not, in plain words."""
 
@@ -127,7 +127,7 @@ class SalvageReport:
     lost: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StorageHealth:
     """How writing one session goes: `failing` is retried by itself, `poisoned` keeps the events in memory only."""
 
@@ -140,7 +140,7 @@ class StorageHealth:
 HealthListener = Callable[[StorageHealth], None]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Keeping:
     """Whether sessions outlive the process, and the sentence the person is told when they do not."""
 

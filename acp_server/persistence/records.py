@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from acp_server.base.errors import ServerError
 from acp_server.persistence.raw_batches import COMMIT_TYPE
-from acp_server.persistence.rows import ROW_TYPES, BadRow, PackedRow, checked_row, is_row, pack_runs
+from acp_server.persistence.rows import ROW_TYPES, BadRow, Item, PackedRow, RunPacker, checked_row, is_row, packed
 from acp_server.session.event_json import event_from_json, event_to_json
 from acp_server.session.events import REQUIRED_TYPES, SessionEvent
 from acp_server.session.header import SessionHeader
@@ -58,7 +58,15 @@ def encode_events(events: Iterable[SessionEvent]) -> bytes:
     Raises:
         ServerError: RESERVED_EVENT_TYPE for an event whose type names another kind of line.
     """
-    lines = [_ENCODE(_line_value(item)) for item in pack_runs(events)]
+    packer = RunPacker()
+    for event in events:
+        packer.add(event)
+    return encode_items(packer.items)
+
+
+def encode_items(items: Iterable[Item]) -> bytes:
+    """Return the lines of one batch whose runs are found already; raises as `encode_events`."""
+    lines = [_ENCODE(_line_value(item)) for item in packed(items)]
     return "\n".join([*lines, ""]).encode()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from acp_server.base.json_value import SAFE_INTEGER, FrozenObject, JsonValue
 from acp_server.session.events import SessionEvent
@@ -45,20 +45,57 @@ class PackedRow:
 _Key = tuple[Any, ...]
 
 
+@dataclass(slots=True)
+class Run:
+    """Consecutive deltas of one block; `key` is what they share."""
+
+    key: _Key
+    events: list[SessionEvent]
+
+
+Item: TypeAlias = SessionEvent | Run
+
+
+class RunPacker:
+    """Sorts events into runs as they come, so that nothing is left to do when they have to be written."""
+
+    __slots__ = ("_run", "items")
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._run: Run | None = None
+
+    def add(self, event: SessionEvent) -> None:
+        """Take the next event."""
+        key = _run_key(event) if event.type == CHUNK_EVENT else None
+        run = self._run
+        if key is None:
+            self._run = None
+            self.items.append(event)
+        elif run is not None and run.key == key and _follows(event, run.events[-1]):
+            run.events.append(event)
+        else:
+            self._run = Run(key, [event])
+            self.items.append(self._run)
+
+
 def pack_runs(events: Iterable[SessionEvent]) -> Iterator[SessionEvent | dict[str, JsonValue]]:
     """Iterate over the events in order, each run of SHORTEST_RUN or more like deltas as the JSON form of a row."""
-    run: list[SessionEvent] = []
-    key: _Key | None = None
+    packer = RunPacker()
     for event in events:
-        own = _run_key(event) if event.type == CHUNK_EVENT else None
-        if own is None or own != key or not _follows(event, run[-1]):
-            yield from _close_run(run, key)
-            run, key = [], own
-        if own is None:
-            yield event
+        packer.add(event)
+    return packed(packer.items)
+
+
+def packed(items: Iterable[Item]) -> Iterator[SessionEvent | dict[str, JsonValue]]:
+    """Iterate over the items of a packer as events and the JSON forms of rows."""
+    for item in items:
+        if not isinstance(item, Run):
+            yield item
+        elif len(item.events) < SHORTEST_RUN:
+            yield from item.events
         else:
-            run.append(event)
-    yield from _close_run(run, key)
+            yield _row(item.events, item.key)
 
 
 def _follows(event: SessionEvent, last: SessionEvent) -> bool:
@@ -91,10 +128,7 @@ def _call_key(turn: int, step: int, chunk: Mapping[str, Any]) -> _Key | None:
     return ("tool-call-delta", turn, step, index, ident, name, "name" in chunk)
 
 
-def _close_run(run: list[SessionEvent], key: _Key | None) -> Iterator[SessionEvent | dict[str, JsonValue]]:
-    if len(run) < SHORTEST_RUN or key is None:
-        yield from run
-        return
+def _row(run: list[SessionEvent], key: _Key) -> dict[str, JsonValue]:
     times = [event.time for event in run]
     field = "argumentsDelta" if key[0] == "tool-call-delta" else "text"
     pieces = [event.data["chunk"][field] for event in run]  # type: ignore[call-overload,index]  # _run_key looked
@@ -104,7 +138,7 @@ def _close_run(run: list[SessionEvent], key: _Key | None) -> Iterator[SessionEve
         data["texts"] = pieces
     else:
         data |= {"id": key[4], **({"name": key[5]} if key[6] else {}), "args": pieces}
-    yield {"type": ROW_TYPES[key[0]], "seq0": run[0].seq, "time0": times[0], "data": data}
+    return {"type": ROW_TYPES[key[0]], "seq0": run[0].seq, "time0": times[0], "data": data}
 
 
 def is_row(value: Mapping[str, Any]) -> bool:

@@ -7,16 +7,19 @@ session; its writes run one at a time in a worker thread. Refuses to know how a 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.persistence.disk_errors import RETRIED
 from acp_server.persistence.port import HealthListener, PersistenceError, StorageHealth
+from acp_server.persistence.rows import Item, RunPacker
 from acp_server.persistence.weight import weight
+from acp_server.persistence.workers import Workers
 from acp_server.session.events import SessionEvent
 
 
@@ -32,31 +35,41 @@ class QueueLimits:
     last_retry: float = 2.0
 
 
-class WriteQueue:
-    """The write-behind of one session, used from one event loop. `commit` blocks and makes a batch durable.
+@dataclass(slots=True)
+class _Batch:
+    """Events from `first_seq` to `next_seq`, sorted into runs; about `size` bytes."""
 
-    It satisfies `acp_server.base.ports.Journal`.
+    first_seq: int
+    next_seq: int
+    size: int = 0
+    packer: RunPacker = field(default_factory=RunPacker)
+
+
+class WriteQueue:
+    """The write-behind of one session, used from one event loop.
+
+    `commit` blocks, and makes a batch durable that is given as items of a `RunPacker`, first seq and next seq.
+    The queue satisfies `acp_server.base.ports.Journal`.
     """
 
     def __init__(
         self,
         session_id: SessionId,
-        commit: Callable[[list[SessionEvent]], None],
-        executor: Executor,
+        commit: Callable[[list[Item], int, int], None],
+        workers: Workers,
         *,
         limits: QueueLimits,
         on_health: HealthListener | None = None,
     ) -> None:
         self._id = session_id
         self._commit = commit
-        self._executor = executor
+        self._workers = workers
         self._limits = limits
         self._on_health = on_health
         self._loop = asyncio.get_running_loop()
-        self._pending: list[SessionEvent] = []
+        self._batches: deque[_Batch] = deque()
+        self._writing: _Batch | None = None
         self._size = 0
-        self._batch: list[SessionEvent] = []
-        self._batch_size = 0
         self._active: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due = False
@@ -68,10 +81,7 @@ class WriteQueue:
     @property
     def behind(self) -> bool:
         """Return whether producers should await `room`."""
-        return (
-            len(self._pending) + len(self._batch) >= self._limits.events
-            or self._size + self._batch_size >= self._limits.size
-        )
+        return self.unwritten >= self._limits.events or self._size >= self._limits.size
 
     @property
     def unwritten(self) -> int:
@@ -80,8 +90,14 @@ class WriteQueue:
 
     def put(self, event: SessionEvent) -> None:
         """Take an event. Its window opens now when the queue was empty, and later events do not move it."""
-        self._pending.append(event)
-        self._size += weight(event)
+        size = weight(event)
+        if not self._batches or self._batches[-1].size >= self._limits.batch:
+            self._batches.append(_Batch(event.seq, event.seq))
+        batch = self._batches[-1]
+        batch.packer.add(event)
+        batch.next_seq = event.seq + 1
+        batch.size += size
+        self._size += size
         self._admitted += 1
         if self._timer is None and not self._due and self._failure is None:
             self._timer = self._loop.call_later(self._limits.window, self._window_over)
@@ -138,59 +154,50 @@ class WriteQueue:
         self._timer = None
         if self._active is not None:
             self._due = True
-        elif self._pending:
+        elif self._batches:
             self._start()
 
     def _start(self) -> None:
         self._cancel_timer()
         self._due = False
         self._writes += 1
-        self._batch, self._batch_size = self._take()
-        self._active = self._loop.run_in_executor(self._executor, self._commit, self._batch)
+        batch = self._writing = self._batches.popleft()
+        self._active = self._workers.run(
+            partial(self._commit, batch.packer.items, batch.first_seq, batch.next_seq),
+        )
         self._active.add_done_callback(self._done)
 
-    def _take(self) -> tuple[list[SessionEvent], int]:
-        """Take the whole queue, or as much of it as one batch may hold."""
-        if self._size <= self._limits.batch:
-            batch, size = self._pending, self._size
-            self._pending, self._size = [], 0
-            return batch, size
-        size = count = 0
-        while count < len(self._pending) and (not count or size <= self._limits.batch):
-            size += weight(self._pending[count])
-            count += 1
-        batch, self._pending = self._pending[:count], self._pending[count:]
-        self._size -= size
-        return batch, size
-
     def _done(self, active: asyncio.Future[None]) -> None:
-        self._active = None
+        batch, self._active, self._writing = self._writing, None, None
+        if batch is None:
+            return
         error = None if active.cancelled() else active.exception()
         if active.cancelled() or error is not None:
-            self._keep(_as_persistence_error(error))
+            self._batches.appendleft(batch)
+            self._failed(_as_persistence_error(error))
         else:
-            self._stored += len(self._batch)
-            self._recovered()
-        self._batch, self._batch_size = [], 0
-        if self._failure is None and self._pending and (self._due or self._size > self._limits.batch):
-            self._start()
+            self._stored += batch.next_seq - batch.first_seq
+            self._size -= batch.size
+            self._succeeded()
         waiting, self._waiting = self._waiting, []
         for waiter in waiting:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _recovered(self) -> None:
+    def _succeeded(self) -> None:
         self._retry = self._limits.first_retry
         if self._failure is not None:
             self._failure = None
             self._tell("ok", None)
-        if self._pending and self._timer is None and not self._due:
+        if not self._batches:
+            self._due = False
+        elif self._due or len(self._batches) > 1:
+            self._start()
+        elif self._timer is None:
             self._timer = self._loop.call_later(self._limits.window, self._window_over)
 
-    def _keep(self, error: PersistenceError) -> None:
-        """Put the batch back in front, in order, and try again after a while unless that is of no use."""
-        self._pending = self._batch + self._pending
-        self._size += self._batch_size
+    def _failed(self, error: PersistenceError) -> None:
+        """Keep everything in order, and try again after a while unless that is of no use."""
         before, self._failure = self._failure, error
         self._cancel_timer()
         self._due = False
