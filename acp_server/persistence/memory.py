@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.base.ports import Journal
 from acp_server.persistence.attachments import attachment_id
+from acp_server.persistence.child import child_header
 from acp_server.persistence.cursor import decode_cursor, encode_cursor
 from acp_server.persistence.port import (
     HealthListener,
@@ -161,7 +162,7 @@ class MemoryPersistence:
             length = fork_boundary(log, boundary)
         except ServerError as error:
             raise PersistenceError(error.code, error.message) from error
-        child = _Kept(replace(header, parent_session=source, seed_length=length))
+        child = _Kept(child_header(header, source, length))
         for event in islice(log.since(0), length):
             child.take(event)
         self._kept[header.id] = child

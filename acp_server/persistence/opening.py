@@ -6,7 +6,7 @@ Owns the order of finding, locking, reading and repairing. Keeps no state: what 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -15,6 +15,7 @@ from acp_server.base.ids import SessionId
 from acp_server.persistence.attachments import copy_attachments
 from acp_server.persistence.batches import Encoding
 from acp_server.persistence.catalog_db import Row
+from acp_server.persistence.child import child_header
 from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.header_frame import read_header
 from acp_server.persistence.held_session import HeldSession
@@ -121,7 +122,7 @@ class Store:
             length = fork_boundary(log, boundary)
         except ServerError as error:
             raise PersistenceError(error.code, error.message) from error
-        child = replace(header, parent_session=source, seed_length=length)
+        child = child_header(header, source, length)
         place = self._find(source)
         files = self.fresh(child)
         events = list(islice(log.since(0), length))
@@ -154,7 +155,7 @@ class Store:
             empty = Damage("corrupt", found.scan.good_length, -1, "it holds no event")
             raise damage_error(found.place, found.scan.damage or empty)
         add_closers(found, closing_events(found.log))
-        files = self.fresh(replace(header, parent_session=session_id, seed_length=len(found.log)))
+        files = self.fresh(child_header(header, session_id, len(found.log)))
         try:
             self.write_child(files, list(found.log.since(0)), found.place.directory)
         finally:

@@ -8,7 +8,7 @@ session; the log and the bytes that were set aside stay as they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -17,6 +17,7 @@ import zstandard
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.persistence.batches import Encoding
+from acp_server.persistence.child import child_header
 from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.frames import PAYLOAD_LIMIT
 from acp_server.persistence.io_port import LogIo, read_all
@@ -97,7 +98,7 @@ def salvage_tail(store: Store, session_id: SessionId, header: SessionHeader) -> 
     if tail is None or tail.seq > found.scan.next_seq:
         raise PersistenceError("NO_TORN_END", f"No complete line that follows the log is left in {path}.")
     events = _joined(found, tail, path)
-    child = replace(header, parent_session=session_id, seed_length=len(events))
+    child = child_header(header, session_id, len(events))
     files = store.fresh(child)
     try:
         store.write_child(files, events, found.place.directory)
