@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from acp_server import __version__
-from acp_server.cli import demo
+from acp_server.cli import demo, sessions
 
 DESCRIPTION = "A coding-agent server that editors and scripts talk to in the Agent Client Protocol."
 EPILOG = (
@@ -23,6 +23,7 @@ def run(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("acp", help="serve the protocol on stdin and stdout (see acp-server acp --help)")
     demo.add_parser(commands)
+    sessions.add_parser(commands)
     given = parser.parse_args(arguments)
     if given.command is None:
         parser.print_help(sys.stdout)
