@@ -12,6 +12,8 @@ from acp_server.llm.failure import LlmError
 
 MAX_EVENT_BYTES: Final = 32 * 1024 * 1024
 BOM: Final = b"\xef\xbb\xbf"
+CR: Final = 13
+LF: Final = 10
 
 
 class SseDecoder:
@@ -36,10 +38,10 @@ class SseDecoder:
         Raises:
             LlmError: MALFORMED_RESPONSE, an event is longer than the limit.
         """
-        if self._between and data[-2:] == b"\n\n" and data[:6] == b"data: " and b"\r" not in data:
-            if data.find(b"\n") == len(data) - 2:
+        if self._between and data[-2:] == b"\n\n" and data[:6] == b"data: " and CR not in data:
+            if data.find(LF) == len(data) - 2:
                 return [SseEvent("message", data[6:-2].decode("utf-8", "replace"))]
-        elif self._after_cr or b"\r" in data:
+        elif self._after_cr or CR in data:
             data = self._unify(data)
         rest = self._rest
         if rest:
@@ -83,7 +85,7 @@ class SseDecoder:
             blocks[0] = blocks[0].removeprefix(BOM)
         events: list[SseEvent] = []
         for block in blocks:
-            if block.startswith(b"data: ") and b"\n" not in block:
+            if block[:6] == b"data: " and LF not in block:
                 events.append(SseEvent("message", block[6:].decode("utf-8", "replace")))
             elif (event := _read(block)) is not None:
                 events.append(event)

@@ -29,6 +29,7 @@ class Watch:
     __slots__ = (
         "_before",
         "_cancel",
+        "_cancelled",
         "_expired",
         "_fired",
         "_loop",
@@ -51,11 +52,12 @@ class Watch:
         self._fired = False
         self._expired = False
         self._timer: asyncio.TimerHandle | None = None
-        self._undo = cancel.subscribe(self._interrupt)
+        self._cancelled = False
+        self._undo = cancel.subscribe(self._heard)
 
     def __enter__(self) -> None:
-        if self._cancel.cause is not None:
-            raise Cancelled(self._cancel.cause)
+        if self._cancelled:
+            self._cancel.raise_if_cancelled()
         task = asyncio.current_task(self._loop)
         if task is None:
             raise RuntimeError("a wait needs a task")
@@ -87,6 +89,10 @@ class Watch:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _heard(self) -> None:
+        self._cancelled = True
+        self._interrupt()
 
     def _interrupt(self) -> None:
         task = self._task
