@@ -6,18 +6,18 @@ Only names in the table are commands; any other text, `/usr/bin` for instance, g
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from acp_server.agent.agent import Agent
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids
+from acp_server.base.values import value
 from acp_server.messages.blocks import text_of
 from acp_server.session.title import normalize_title
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Command:
     """One command: `run` gets the agent and the text after the name, and returns what the person is told."""
 

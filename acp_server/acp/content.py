@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 from acp_server.acp.failures import invalid
 from acp_server.messages.blocks import Block, TextBlock
@@ -63,6 +62,8 @@ def path_of(uri: str) -> str | None:
 
     A line range in the fragment is kept as editors write it (`#L3-7`).
     """
+    from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - not for the start path: it loads ipaddress
+
     try:
         parts = urlsplit(uri)
     except ValueError:

@@ -1,14 +1,14 @@
-"""The sessions that a connection has open, and those that are being opened.
+"""The sessions that a connection has open, and the order of calls for one of them.
 
-Each method's synchronous part runs in the order in which requests come, so that a prompt finds the session that an
-earlier line opened, or waits for it (clause T-58).
+A route's synchronous part runs in the order in which requests come. A call that opens or closes a session has it alone
+from the moment it came until it is done; what comes for that session meanwhile waits behind it, first in, first out
+(clause T-58).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from acp_server.acp import params
@@ -21,7 +21,7 @@ from acp_server.jsonrpc.outbox import Outbox
 from acp_server.jsonrpc.peer import Inbound, Pending
 
 Answer: TypeAlias = Mapping[str, Any] | Pending
-Route: TypeAlias = Callable[[params.Params, Inbound], Answer]
+Route: TypeAlias = Callable[[params.Params, Inbound], Answer | Awaitable[Answer]]
 
 
 class OpenSessions:
@@ -31,7 +31,8 @@ class OpenSessions:
         self._registry = registry
         self._outbox = outbox
         self._open: dict[str, Controller] = {}
-        self._opening: dict[str, asyncio.Future[None]] = {}
+        self._last: dict[str, asyncio.Future[None]] = {}
+        """By session: what is done once the newest of the calls that wait or have the session alone is."""
         self.takes_notices = False
         """Whether the client offered to show notices."""
 
@@ -53,34 +54,50 @@ class OpenSessions:
             raise session_not_found(ident)
         return controller
 
-    def in_turn(self, route: Route) -> Callable[[params.Params, Inbound], Answer | Awaitable[Answer]]:
-        """Return the route so that a call waits for a session that is being opened, in the order of calls."""
+    def in_turn(self, route: Route) -> Route:
+        """Return the route so that a call waits for those that have its session alone, in the order of calls."""
 
         def call(given: params.Params, request: Inbound) -> Answer | Awaitable[Answer]:
-            opening = self._opening.get(str(given.get("sessionId")))
-            return route(given, request) if opening is None else _later(opening, route, given, request)
+            ident = str(given.get("sessionId"))
+            return self._queued(ident, route, given, request) if ident in self._last else route(given, request)
 
         return call
 
-    @contextmanager
-    def opening(self, ident: str) -> Iterator[None]:
-        """Hold back calls for that session until the end of the context."""
-        done = self._opening[ident] = asyncio.get_running_loop().create_future()
-        try:
-            yield
-        finally:
-            if self._opening.get(ident) is done:
-                del self._opening[ident]
-            done.set_result(None)
+    def alone(self, route: Callable[[params.Params, Inbound], Awaitable[Answer]]) -> Route:
+        """Return the route so that a call has its session alone, from the moment it comes until it is done."""
 
-    async def opened(self, ident: str) -> None:
-        """Return when nobody opens that session any more."""
-        while (opening := self._opening.get(ident)) is not None:
-            await asyncio.wait([opening])
+        def call(given: params.Params, request: Inbound) -> Awaitable[Answer]:
+            return self._queued(params.session_id(given), route, given, request, alone=True)
+
+        return call
+
+    def _queued(
+        self, ident: str, route: Route, given: params.Params, request: Inbound, *, alone: bool = False
+    ) -> Awaitable[Answer]:
+        before = self._last.get(ident)
+        done = self._last[ident] = asyncio.get_running_loop().create_future()
+
+        def release() -> None:
+            if self._last.get(ident) is done:
+                del self._last[ident]
+            if not done.done():
+                done.set_result(None)
+
+        async def run() -> Answer:
+            try:
+                if before is not None:
+                    await asyncio.wait([before])
+                answer = route(given, request)
+                if alone:
+                    answer = await answer if isinstance(answer, Awaitable) else answer
+            finally:
+                release()
+            return await answer if isinstance(answer, Awaitable) else answer
+
+        return run()
 
     async def close(self, ident: str) -> None:
         """End the session's turns, send nothing more for it, give its log back; unknown ids are passed over."""
-        await self.opened(ident)
         await self._registry.dispose(SessionId(ident))
         controller = self._open.pop(ident, None)
         if controller is not None:
@@ -97,7 +114,3 @@ class OpenSessions:
         for controller in tuple(self._open.values()):
             await controller.agent.when_idle()
 
-
-async def _later(opening: asyncio.Future[None], route: Route, given: params.Params, request: Inbound) -> Answer:
-    await asyncio.wait([opening])
-    return route(given, request)

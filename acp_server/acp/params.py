@@ -6,10 +6,10 @@ The params of the first requests are read by hand, because a person waits for th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from acp_server.acp.failures import invalid
+from acp_server.base.values import value
 
 Params = Mapping[str, Any]
 
@@ -22,7 +22,7 @@ def session_id(params: Params) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class McpServer:
     """An MCP server that the editor names; `transport` is stdio, http or sse."""
 
@@ -30,7 +30,7 @@ class McpServer:
     transport: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StoredSession:
     """The params of `session/load` and `session/resume`."""
 
@@ -96,7 +96,7 @@ def method_id(params: Params) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NewSession:
     """The params of `session/new`."""
 

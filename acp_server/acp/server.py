@@ -36,7 +36,8 @@ class Server:
 
     def routes(self) -> dict[str, Route]:
         """Return the table of methods."""
-        prompts, stored, in_turn = self._prompts, self._stored, self._sessions.in_turn
+        prompts, stored = self._prompts, self._stored
+        in_turn, alone = self._sessions.in_turn, self._sessions.alone
         table = {
             INITIALIZE: Route(self._initialize),
             "authenticate": Route(self._authenticate),
@@ -44,15 +45,15 @@ class Server:
             "session/prompt": Route(in_turn(prompts.prompt)),
             "session/cancel": Route(in_turn(prompts.cancel)),
             "session/list": Route(stored.list),
-            "session/load": Route(stored.load),
-            "session/resume": Route(stored.resume),
-            "session/close": Route(stored.close),
-            "session/delete": Route(stored.delete),
+            "session/load": Route(alone(stored.load)),
+            "session/resume": Route(alone(stored.resume)),
+            "session/close": Route(alone(stored.close)),
+            "session/delete": Route(alone(stored.delete)),
             "_acp_server/session/steer": Route(in_turn(prompts.steer)),
-            "_acp_server/session/rename": Route(stored.rename),
-            "_acp_server/session/fork": Route(stored.fork),
+            "_acp_server/session/rename": Route(in_turn(stored.rename)),
+            "_acp_server/session/fork": Route(in_turn(stored.fork)),
         }
-        return table | ({"session/fork": Route(stored.fork)} if self._unstable else {})
+        return table | ({"session/fork": Route(in_turn(stored.fork))} if self._unstable else {})
 
     def gate(self, method: str) -> RpcError | None:
         """Return why a call may not be served at this moment, or None."""

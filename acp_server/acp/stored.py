@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from acp_server.acp import params
@@ -16,6 +15,7 @@ from acp_server.acp.access import Access
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import invalid, refused, session_not_found, stored_error
 from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.times import iso_utc
 from acp_server.agent.registry import AgentRegistry
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
@@ -88,30 +88,43 @@ class Stored:
             await (await self._store()).delete(SessionId(ident))
         return {}
 
-    async def rename(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
+    def rename(self, given: params.Params, request: Inbound) -> Awaitable[Mapping[str, Any]]:  # noqa: ARG002 - likewise
         """Give an open session a title that no automatic one replaces: `_acp_server/session/rename`."""
         controller = self._sessions.find(given)
         title = normalize_title(params.title(given))
         if not title:
             raise invalid("title", "has no words")
         with told(controller.id):
+            controller.require_writable()
             controller.agent.rename(title)
+        return self._renamed(controller, title)
+
+    async def _renamed(self, controller: Controller, title: str) -> Mapping[str, Any]:
+        with told(controller.id):
             await controller.agent.flush()
         return {"title": title}
 
-    async def fork(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:
-        """Open a session that inherits another's events up to `seq`, or all: `_acp_server/session/fork`."""
+    def fork(self, given: params.Params, request: Inbound) -> Awaitable[Mapping[str, Any]]:
+        """Open a session that inherits another's events up to `seq`, or all: `_acp_server/session/fork`.
+
+        All are those that an open session has when the call comes. Of a damaged one all is what can be read.
+        """
         source = SessionId(params.session_id(given))
         keep = params.boundary(given)
         config = self._access.config()
         known = self._sessions.get(source)
+        if known is not None and keep is None:
+            keep = known.agent.session.seq - 1
+        return self._forked(source, keep, known, config, request)
+
+    async def _forked(
+        self, source: SessionId, keep: int | None, known: Controller | None, config: CallConfig, request: Inbound
+    ) -> Mapping[str, Any]:
         with told(source):
             store = await self._store()
-            if known is not None:
-                await known.agent.flush()
             parent = known.agent.session.header if known is not None else (await store.inspect(source)).header
             header = SessionHeader(SessionId(self._ids.new()), self._clock.now_ms(), parent.cwd)
-            loaded = await store.fork(source, header, keep)
+            loaded = await _copied(store, source, header, keep)
             controller = self._enter(loaded, config)
         controller.catch_up()
         controller.go_live()
@@ -119,19 +132,17 @@ class Stored:
         return {"sessionId": header.id}
 
     async def _open(self, asked: params.StoredSession, request: Inbound, *, replay: bool) -> Mapping[str, Any]:
-        await self._sessions.opened(asked.id)
         config = self._access.config()
-        with self._sessions.opening(asked.id):
-            controller = self._sessions.get(asked.id)
-            if controller is None:
-                controller = await self._take(asked, config)
-                if not replay:
-                    controller.catch_up()
-            _require_cwd(asked.cwd, controller.agent.session.header)
-            _require_quiet(controller)
-            if replay:
-                await controller.replay()
-            controller.go_live()
+        controller = self._sessions.get(asked.id)
+        if controller is None:
+            controller = await self._take(asked, config)
+            if not replay:
+                controller.catch_up()
+        _require_cwd(asked.cwd, controller.agent.session.header)
+        _require_quiet(controller)
+        if replay:
+            await controller.replay()
+        controller.go_live()
         for sentence in params.unused_servers(asked.mcp_servers):
             controller.tell(sentence)
         request.after_response(controller.greet)
@@ -215,8 +226,7 @@ def _recorded(log: EventLog) -> CallConfig | None:
 
 
 def _info(entry: SessionEntry) -> dict[str, Any]:
-    updated = datetime.fromtimestamp(entry.updated_at / 1000, UTC).isoformat(timespec="milliseconds")
-    info: dict[str, Any] = {"sessionId": entry.id, "cwd": entry.cwd, "updatedAt": updated.replace("+00:00", "Z")}
+    info: dict[str, Any] = {"sessionId": entry.id, "cwd": entry.cwd, "updatedAt": iso_utc(entry.updated_at)}
     if entry.title is not None:
         info["title"] = entry.title
     return info

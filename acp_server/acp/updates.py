@@ -7,11 +7,11 @@ ways. Chunks are shown as they come; a finished block is shown only when no chun
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
+from acp_server.acp.times import iso_utc
 from acp_server.acp.tool_cards import ToolCards
+from acp_server.base.values import value
 from acp_server.session.events import APPEND, SessionEvent
 
 MESSAGE: Final = "agent_message_chunk"
@@ -21,7 +21,7 @@ TOLD_WAIT_MS: Final = 2000
 """A wait before another try is told to the person from this length on."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TextUpdate:
     """More text of one message; neighbours of one message may be merged."""
 
@@ -146,8 +146,7 @@ class Presenter:
         return updates
 
     def _title(self, event: SessionEvent) -> Sequence[Update]:
-        updated = datetime.fromtimestamp(event.time / 1000, UTC).isoformat(timespec="milliseconds")
-        info = {"title": event.data["title"], "updatedAt": updated.replace("+00:00", "Z")}
+        info = {"title": event.data["title"], "updatedAt": iso_utc(event.time)}
         return ({"sessionUpdate": "session_info_update", **info},)
 
     def _command(self, event: SessionEvent) -> Sequence[Update]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from acp_server.agent.agent import Agent
 from acp_server.agent.services import AgentServices
 from acp_server.base.ids import SessionId
 from acp_server.base.ports import HeldJournal
+from acp_server.base.values import value
 from acp_server.messages.request import CallConfig
 from acp_server.session.header import SessionHeader
 from acp_server.session.log import EventLog
@@ -26,7 +26,7 @@ ServicesFor: TypeAlias = Callable[[Session, str | None], AgentServices]
 Listener: TypeAlias = Callable[[Agent], None]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Entry:
     agent: Agent
     journal: HeldJournal

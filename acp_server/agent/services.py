@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from acp_server.agent.tools import ToolBox
 from acp_server.base.ports import Clock, Flow, HeldJournal, Ids
+from acp_server.base.values import value
 from acp_server.llm.runtime import LlmRuntime
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AgentServices:
     """The services of one agent.
 
@@ -28,7 +28,7 @@ class AgentServices:
     report: Callable[[BaseException], None]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TurnPlace:
     """Which turn and step something belongs to, from 1."""
 

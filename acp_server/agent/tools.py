@@ -6,16 +6,16 @@ Owns the values that cross it. Validation, policies and consent live behind it; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
+from acp_server.base.values import value
 from acp_server.messages.blocks import Block, Message, TextBlock, ToolCallBlock
 from acp_server.messages.request import ToolSchema
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolError:
     """The stable name and code of a failed call, for programs; the words are in the result's content."""
 
@@ -23,7 +23,7 @@ class ToolError:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolOutcome:
     """What a call gave back. `meta` is for the editor's card, `contexts` join the next step."""
 
@@ -39,7 +39,7 @@ def failed(name: str, code: str, words: str) -> ToolOutcome:
     return ToolOutcome((TextBlock(f"Error: {words}"),), ToolError(name, code))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallPlace:
     """Which call this is: session, turn and step, and the call itself."""
 

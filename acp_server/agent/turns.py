@@ -6,11 +6,11 @@ a model's finish, because a person has to be told of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from acp_server.base.cancel import CancelCause
 from acp_server.base.json_value import JsonValue
+from acp_server.base.values import value
 from acp_server.messages.chunk_codec import failure_to_json
 from acp_server.messages.chunks import LlmFailure
 
@@ -19,7 +19,7 @@ EndKind: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TurnEnd:
     """Why a turn is over; `cause` is there for aborted, `failure` for error."""
 

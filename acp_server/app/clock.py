@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-import uuid
 
 
 class SystemClock:
@@ -20,8 +20,17 @@ class SystemClock:
 
 
 class RandomIds:
-    """Bare random UUIDs."""
+    """Bare random UUIDs (RFC 9562, version 4); the module `uuid` costs five milliseconds of the start path."""
 
     def new(self) -> str:
         """See base.ports.Ids."""
-        return str(uuid.uuid4())
+        bits = bytearray(os.urandom(16))
+        bits[6] = bits[6] & 0x0F | 0x40
+        bits[8] = bits[8] & 0x3F | 0x80
+        digits = bits.hex()
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def uniform() -> float:
+    """Return a random number from 0 to 1, which spreads delays of many clients."""
+    return int.from_bytes(os.urandom(4)) / 0xFFFFFFFF

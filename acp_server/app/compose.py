@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from acp_server.acp.access import Access
@@ -16,13 +14,14 @@ from acp_server.acp.stored import Stored
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.services import AgentServices
 from acp_server.agent.tools import NoTools
-from acp_server.app.clock import RandomIds, SystemClock
+from acp_server.app.clock import RandomIds, SystemClock, uniform
 from acp_server.app.journal import NewJournal, ReadOnlyJournal, StoredJournal
 from acp_server.app.log_file import LogFile
 from acp_server.app.places import account_home, find_places
 from acp_server.app.providers import EnvironmentModels
 from acp_server.app.warm_up import WarmUp
 from acp_server.base.ports import HeldJournal
+from acp_server.base.values import value
 from acp_server.jsonrpc.connection import Connection
 from acp_server.jsonrpc.outbox import Outbox
 from acp_server.jsonrpc.peer import Peer
@@ -40,7 +39,7 @@ WARM_UP_AFTER: Final = 0.05
 """Seconds after which what a turn needs is loaded though no prompt has come; a first session/new goes before."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Graph:
     """What serving needs to hold on to."""
 
@@ -94,7 +93,7 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, *, unsta
             flow=outbox,
             clock=clock,
             ids=ids,
-            random=random.random,
+            random=uniform,
             report=log.report,
         )
 

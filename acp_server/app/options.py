@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from acp_server.app.log_file import Level
+from acp_server.base.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ServeOptions:
     """How to serve.
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from acp_server.base.errors import ServerError
+from acp_server.base.values import value
 
 HOME_VARIABLE: Final = "ACP_SERVER_HOME"
 NAME: Final = "acp-server"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Places:
     """Absolute directories: `state` for logs, `config` for settings, `cache` for what can be made again."""
 

@@ -7,10 +7,10 @@ Keys, endpoints and the model come from the process's environment alone, never f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from acp_server.base.errors import ServerError
+from acp_server.base.values import value
 from acp_server.messages.request import CallConfig
 
 Protocol: TypeAlias = Literal["chat", "responses", "messages"]
@@ -18,7 +18,7 @@ MODEL_VARIABLE: Final = "ACP_SERVER_MODEL"
 SCRIPTED: Final = "scripted"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Provider:
     """One provider: its wire protocol, where it is, and where its key is found."""
 

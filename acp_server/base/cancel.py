@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
+from acp_server.base.values import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class CancelCause:
     """Who asked for the end: the person, a parent session, a hook (with its reason), or the session's disposal."""
 

@@ -6,11 +6,11 @@ Knows no method and writes nothing; the peer does.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonObject
+from acp_server.base.values import value
 from acp_server.jsonrpc.envelope import Absent, Call, Id, is_id
 
 Result: TypeAlias = JsonObject | None
@@ -73,7 +73,7 @@ class Inbound:
         return after
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Route:
     """What serves one method.
 

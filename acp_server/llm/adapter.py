@@ -12,11 +12,12 @@ from typing import Protocol
 
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.base.values import value
 from acp_server.messages.chunks import LlmFailure, StreamChunk
 from acp_server.messages.request import GenerateOptions
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ModelInfo:
     """What is known about a model; None means unknown. Sizes are in tokens."""
 
@@ -42,7 +43,7 @@ class Adapter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SseEvent:
     """One server-sent event: its name ("message" when unnamed) and its data lines joined by LF."""
 

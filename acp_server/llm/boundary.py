@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final
 
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
+from acp_server.base.values import replace
 from acp_server.llm.adapter import Adapter
 from acp_server.llm.failure import LlmError, error_chain, mask_secrets, plain_sentence
 from acp_server.llm.waiting import Watch

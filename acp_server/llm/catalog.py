@@ -8,9 +8,9 @@ or cannot be told how much.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
+from acp_server.base.values import replace
 from acp_server.llm.adapter import ModelInfo
 
 _TEXT: Final = frozenset({"text"})

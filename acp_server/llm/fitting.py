@@ -7,9 +7,9 @@ Returns the same objects where nothing changes, and the same text for the same i
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import TypeVar
 
+from acp_server.base.values import replace
 from acp_server.llm.adapter import ModelInfo
 from acp_server.messages.blocks import Block, ImageBlock, Message, ModelSource, TextBlock, ToolResultBlock
 from acp_server.messages.request import GenerateOptions

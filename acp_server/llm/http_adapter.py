@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import TypeAlias
 
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
+from acp_server.base.values import replace
 from acp_server.llm.adapter import HttpRequest, ModelInfo, Transport, WireProtocol
 from acp_server.llm.answer_body import body_of
 from acp_server.llm.failure import LlmError, mask_secrets

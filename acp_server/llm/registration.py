@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from acp_server.base.values import value
 from acp_server.llm.adapter import Adapter, ModelInfo
 from acp_server.llm.failure import LlmError
 from acp_server.llm.retry import RetryPolicy
@@ -29,7 +29,7 @@ class Listing(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Route:
     """One provider's way: the adapter and the retry policy it was registered with."""
 

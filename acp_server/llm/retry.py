@@ -6,10 +6,10 @@ Owns the decision. Waiting, logging and asking again belong to whoever made the 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Final
 
 from acp_server.base.errors import ServerError
+from acp_server.base.values import value
 from acp_server.messages.chunks import LlmFailure
 
 TRANSIENT: Final = frozenset(
@@ -27,7 +27,7 @@ TRANSIENT: Final = frozenset(
 """Codes of faults that may be gone when the same request is made again."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RetryPolicy:
     """How often and how long. Times are in milliseconds; `jitter` is the share by which a delay varies to both sides.
 

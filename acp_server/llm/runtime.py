@@ -7,10 +7,10 @@ to try again `retry`'s matter.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable
-from dataclasses import replace
 from typing import Final
 
 from acp_server.base.cancel import CancelToken
+from acp_server.base.values import replace
 from acp_server.llm.adapter import Adapter, ModelInfo
 from acp_server.llm.boundary import bounded, failure_of
 from acp_server.llm.failure import LlmError

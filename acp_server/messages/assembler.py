@@ -7,11 +7,12 @@ nothing but a block of an unknown type that never ended: the stream's grammar is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.base.values import replace
 from acp_server.messages.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from acp_server.messages.chunks import (
     BlockEnd,

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.base.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TextBlock:
     """Words."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReasoningBlock:
     """The model's thinking, as far as the provider shows it."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ImageBlock:
     """A reference to an image that lies outside the log; `size` is in bytes, `width` and `height` in pixels."""
 
@@ -34,7 +34,7 @@ class ImageBlock:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCallBlock:
     """A call that the model asks for; `arguments` is its raw JSON text, exactly as produced."""
 
@@ -43,7 +43,7 @@ class ToolCallBlock:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolResultBlock:
     """What a call gave back."""
 
@@ -52,7 +52,7 @@ class ToolResultBlock:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OpaqueBlock:
     """A block of a type this version does not know; `data` is its whole JSON form, kept for the way back."""
 
@@ -63,12 +63,12 @@ class OpaqueBlock:
 Block: TypeAlias = TextBlock | ReasoningBlock | ImageBlock | ToolCallBlock | ToolResultBlock | OpaqueBlock
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UserSource:
     """The person wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PluginSource:
     """A part of the server wrote it; `extra` holds what that part needs to recognise it again."""
 
@@ -76,7 +76,7 @@ class PluginSource:
     extra: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ModelSource:
     """A model wrote it; `replay_state` is the adapter's private matter (docs/llm.md)."""
 
@@ -85,14 +85,14 @@ class ModelSource:
     replay_state: JsonValue = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolSource:
     """A tool gave it back."""
 
     call_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OtherSource:
     """A source of a kind this version does not know; `data` is its whole JSON form."""
 
@@ -104,7 +104,7 @@ Source: TypeAlias = UserSource | PluginSource | ModelSource | ToolSource | Other
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """One message of a conversation. A tool's result is a user message with exactly one ToolResultBlock."""
 

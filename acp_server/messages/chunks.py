@@ -6,16 +6,16 @@ Grammar of a stream: any mix of blocks, at most one usage, one finish, which is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from acp_server.base.json_value import JsonValue
+from acp_server.base.values import value
 from acp_server.messages.blocks import Block
 
 BlockType: TypeAlias = Literal["text", "reasoning", "tool-call"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BlockStart:
     """A block begins; optional, deltas may come without it."""
 
@@ -23,7 +23,7 @@ class BlockStart:
     block_type: BlockType
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TextDelta:
     """More words of a text block."""
 
@@ -31,7 +31,7 @@ class TextDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReasoningDelta:
     """More thinking of a reasoning block."""
 
@@ -39,7 +39,7 @@ class ReasoningDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolCallDelta:
     """More of a call's raw argument text; `name` is None when this delta does not carry it."""
 
@@ -49,7 +49,7 @@ class ToolCallDelta:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BlockEnd:
     """The block as it finally is; authoritative over its deltas."""
 
@@ -57,7 +57,7 @@ class BlockEnd:
     block: Block
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TokenUsage:
     """Tokens of one attempt. Buckets are disjoint, but `reasoning` is a part of `output`; None means not told."""
 
@@ -68,14 +68,14 @@ class TokenUsage:
     reasoning: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UsageChunk:
     """What the attempt cost."""
 
     usage: TokenUsage
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LlmFailure:
     """Why a model did not answer: a code of docs/llm.md's table and one plain sentence.
 
@@ -92,7 +92,7 @@ class LlmFailure:
 FinishKind: TypeAlias = Literal["stop", "tool-calls", "max-tokens", "refusal", "aborted", "error"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FinishChunk:
     """How the stream ended; `failure` is there for aborted and error, and only then."""
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from acp_server.base.json_value import JsonObject
+from acp_server.base.values import value
 from acp_server.messages.blocks import Message
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolSchema:
     """A tool as the model sees it; `parameters` is a JSON Schema object."""
 
@@ -18,7 +19,7 @@ class ToolSchema:
     parameters: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallConfig:
     """Where a request goes and how; None leaves the choice to the adapter or the provider."""
 

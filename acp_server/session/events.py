@@ -5,13 +5,13 @@ Owns the envelope and the list of known types. What may follow what is `session`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from acp_server.base.json_value import FrozenObject
+from acp_server.base.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Replace:
     """The event stands on the Surface in place of the nodes from `start` to `end`, both included, by position."""
 
@@ -23,7 +23,7 @@ APPEND: Final = "append"
 SurfaceOp: TypeAlias = Literal["append"] | Replace
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SessionEvent:
     """One frozen entry. `seq` is its place in the log from 0; `time` is wall-clock milliseconds since the epoch.
 

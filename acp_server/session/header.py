@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from acp_server.base.ids import SessionId
+from acp_server.base.values import value
 
 FORMAT_VERSION: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SessionHeader:
     """Who a session is: `created_at` in wall-clock milliseconds, `cwd` absolute.
 

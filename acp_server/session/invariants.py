@@ -7,11 +7,12 @@ a log that breaks it can still be opened.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.base.values import replace
 from acp_server.session.events import Replace, SessionEvent
 
 _IN_STEP: Final = frozenset({"assistant/chunk", "assistant/message", "tool/call", "tool/result", "step/end"})

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from acp_server.base.json_value import FrozenObject, JsonValue
+from acp_server.base.values import value
 from acp_server.session.events import SessionEvent
 from acp_server.session.log import EventLog
 
 _REQUEST_MADE = frozenset({"request/header", "request/context", "assistant/message", "tool/call"})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unentered:
     """A message that was taken from the list `target` and never became a `user/message`; `data` is its JSON form."""
 

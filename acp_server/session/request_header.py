@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.base.values import value
 from acp_server.messages.request import CallConfig, ToolSchema
 
 ADAPTER_DEFAULTS: Final = ("reasoningEffort", "maxTokens")
 _OPTIONS: Final = (("reasoningEffort", "reasoning_effort"), ("temperature", "temperature"), ("maxTokens", "max_tokens"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@value
 class EpochHeader:
     """One request's configuration, system prompt and tools, in canonical form by construction.
 

@@ -7,11 +7,11 @@ that the table does not name are not looked at, and what stands inside a tool's 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import SAFE_INTEGER, JsonObject, JsonValue
+from acp_server.base.values import value
 from acp_server.messages.blocks import Message, ModelSource, OtherSource, ToolResultBlock, ToolSource
 from acp_server.messages.codec import MessageFormatError, message_from_json
 
@@ -26,7 +26,7 @@ class ShapeError(ServerError):
         self.field = field
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Check:
     """A test of one field and how its failure reads."""
 

@@ -7,16 +7,16 @@ many steps as it covers nodes, however long the Surface is. What the nodes say t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.base.values import value
 from acp_server.session.events import SURFACE_TYPES, Replace, SessionEvent
 from acp_server.session.log import EventLog
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Plan:
     """What one event will do to the Surface: nothing, stand at its end, or stand where `removed` stood."""
 
@@ -25,7 +25,7 @@ class Plan:
     removed: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Replacement:
     """One replace as it happened: `seq` stands for `shadowed`, which went from `start` to `end`."""
 

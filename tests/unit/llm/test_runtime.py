@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from acp_server.base.cancel import CancelToken
+from acp_server.base.values import replace
 from acp_server.llm.adapter import ModelInfo
 from acp_server.llm.failure import LlmError
 from acp_server.llm.fitting import fit_request

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_server.base.cancel import BY_USER, Cancelled, CancelToken
+from acp_server.base.values import replace
 from acp_server.llm.failure import LlmError
 from acp_server.llm.runtime import LlmRuntime
 from acp_server.llm.scripted.adapter import ScriptedAdapter
