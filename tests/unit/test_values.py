@@ -62,7 +62,7 @@ def test_nothing_can_be_changed_or_added() -> None:
         with pytest.raises(AttributeError):
             setattr(point, name, 2)
     with pytest.raises(AttributeError):
-        del point.x  # type: ignore[misc]  # what is shown here
+        del point.x
     assert not hasattr(point, "__dict__")
 
 
