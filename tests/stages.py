@@ -72,12 +72,12 @@ def _honest(status: int, tally: Tally) -> Tally:
     return tally + Tally(failed=1)
 
 
-def pytest(name: str, *folders: str, plugins: tuple[str, ...] = (), limit_seconds: int = 600) -> Stage:
-    """Return a stage that runs pytest on the folders with no plugin but the named ones."""
+def pytest(name: str, *places: str, plugins: tuple[str, ...] = ()) -> Stage:
+    """Return a stage that runs pytest on the folders or files with no plugin but the named ones."""
     wanted = ("pytest_asyncio.plugin", "_hypothesis_pytestplugin", *plugins)
     switches = tuple(word for plugin in wanted for word in ("-p", plugin))
-    argv = (sys.executable, "-m", "pytest", "-q", *switches, *folders)
-    return Stage(name, argv, count_pytest, folders, limit_seconds)
+    argv = (sys.executable, "-m", "pytest", "-q", *switches, *places)
+    return Stage(name, argv, count_pytest, places)
 
 
 def cases(kind: str) -> Stage:
@@ -95,8 +95,11 @@ STAGES: tuple[Stage, ...] = (
     pytest("unit", "tests/unit", "tests/support"),
     pytest("laws", "tests/laws"),
     pytest("contracts", "tests/contracts"),
+    pytest("conformance", "tests/conformance"),
     pytest("e2e", "tests/e2e"),
+    pytest("lsp", "tests/e2e/test_pytest_lsp.py", plugins=("pytest_lsp",)),
     pytest("crash", "tests/crash"),
+    pytest("fuzz", "tests/fuzz"),
     pytest("bench", "tests/bench"),
     pytest("runners", "tests/cases"),
     cases("rpc"),
