@@ -49,7 +49,7 @@ def _serve(arguments: list[str]) -> int:
         return 0
     from acp_server.app.serve import serve  # noqa: PLC0415 - what costs time is loaded after the first answer
 
-    return serve(stdio, start, options, parent)
+    os._exit(serve(stdio, start, options, parent))  # a thread that waits for a host must not keep the process
 
 
 if __name__ == "__main__":

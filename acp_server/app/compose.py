@@ -58,10 +58,10 @@ class Graph:
 
     async def close(self) -> None:
         """Give back what the services hold."""
-        if self.store.started:
-            await (await self.store.result()).shutdown()
-        if self.models.started:
-            await (await self.models.result()).close()
+        if self.store.ready:
+            await self.store.loaded.shutdown()
+        if self.models.ready:
+            await self.models.loaded.close()
 
 
 def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, *, unstable: bool) -> Graph:

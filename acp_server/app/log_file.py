@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import traceback
@@ -48,3 +49,18 @@ class LogFile:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+class LogFileHandler(logging.Handler):
+    """Takes what libraries log, so that nothing of it reaches stderr."""
+
+    def __init__(self, log: LogFile) -> None:
+        super().__init__(logging.INFO)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See logging.Handler."""
+        level: Level = "error" if record.levelno >= logging.WARNING else "debug"
+        self._log.write(level, f"{record.name}: {record.getMessage()}")
+        if record.exc_info and record.exc_info[1] is not None:
+            self._log.report(record.exc_info[1])

@@ -7,12 +7,14 @@ docs/protocol.md, clauses T-10 to T-15.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+from contextlib import suppress
 from typing import Final
 
 from acp_server.acp.start import Start
 from acp_server.app.compose import Graph, compose
-from acp_server.app.log_file import LogFile
+from acp_server.app.log_file import LogFile, LogFileHandler
 from acp_server.app.options import ServeOptions
 from acp_server.jsonrpc.connection import Reason
 from acp_server.jsonrpc.lifetime import Lifetime
@@ -20,18 +22,25 @@ from acp_server.jsonrpc.stdio import Stdio
 
 GRACE_SECONDS: Final = 0.3
 """How long running calls may take to end once the process has to."""
+CLOSE_SECONDS: Final = 5.0
+"""How long writing the logs may take; a disk that hangs must not keep the process."""
 SIGNALLED: Final = 128
 
 
 def serve(stdio: Stdio, start: Start, options: ServeOptions | None, parent: int) -> int:
     """Serve until the client, a signal or the parent's death ends it; return the exit code.
 
-    0 when the input ended or nobody reads the output, 128 + n after signal n.
+    0 when the input ended or nobody reads the output, 128 + n after signal n. When it returns, every log is closed and
+    every answer written; threads that look up a host or load a module may still run, so the caller ends the process
+    without waiting for them.
     """
     options = options or ServeOptions()
     log = LogFile(options.log, options.log_level)
+    logging.getLogger().addHandler(LogFileHandler(log))  # without a handler, libraries' warnings go to stderr
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
     try:
-        return asyncio.run(_serve(stdio, start, options, parent, log))
+        return loop.run_until_complete(_serve(stdio, start, options, parent, log))
     finally:
         log.close()
 
@@ -54,7 +63,8 @@ async def _end(graph: Graph, reason: Reason, *, wait: bool) -> None:
     if wait and reason == "eof":
         await graph.peer.quiet()
         await graph.sessions.when_idle()
-    await graph.sessions.close_all()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(graph.sessions.close_all(), CLOSE_SECONDS)
     await graph.peer.close(GRACE_SECONDS)
     await graph.connection.close()
     await graph.close()

@@ -31,9 +31,9 @@ class WarmUp(Generic[T]):
         thread.start()
 
     @property
-    def started(self) -> bool:
-        """Return whether loading has begun."""
-        return self._result is not None
+    def ready(self) -> bool:
+        """Return whether there is a result, so that `loaded` gives it."""
+        return self._result is not None and self._result.done() and self._result.exception() is None
 
     @property
     def loaded(self) -> T:
