@@ -51,7 +51,7 @@ class LogFile:
             self._fd = None
 
 
-class LogFileHandler(logging.Handler):
+class LibraryLog(logging.Handler):
     """Takes what libraries log, so that nothing of it reaches stderr."""
 
     def __init__(self, log: LogFile) -> None:

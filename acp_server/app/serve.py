@@ -14,7 +14,7 @@ from typing import Final
 
 from acp_server.acp.start import Start
 from acp_server.app.compose import Graph, compose
-from acp_server.app.log_file import LogFile, LogFileHandler
+from acp_server.app.log_file import LogFile, LibraryLog
 from acp_server.app.options import ServeOptions
 from acp_server.jsonrpc.connection import Reason
 from acp_server.jsonrpc.lifetime import Lifetime
@@ -36,7 +36,7 @@ def serve(stdio: Stdio, start: Start, options: ServeOptions | None, parent: int)
     """
     options = options or ServeOptions()
     log = LogFile(options.log, options.log_level)
-    logging.getLogger().addHandler(LogFileHandler(log))  # without a handler, libraries' warnings go to stderr
+    logging.getLogger().addHandler(LibraryLog(log))  # without a handler, libraries' warnings go to stderr
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:

@@ -25,9 +25,12 @@ PURE: tuple[str, ...] = (
     "jsonrpc.encoding",
     "jsonrpc.errors",
     "persistence.batches",
+    "persistence.child",
+    "persistence.cursor",
     "persistence.frames",
     "persistence.packed_log",
     "persistence.paths",
+    "persistence.port",
     "persistence.raw_batches",
     "persistence.records",
     "persistence.rows",
@@ -36,10 +39,13 @@ PURE: tuple[str, ...] = (
     "persistence.weight",
     "llm.adapter",
     "llm.adapters",
+    "llm.answer_body",
     "llm.catalog",
     "llm.explain",
     "llm.failure",
     "llm.fitting",
+    "llm.inflate",
+    "llm.limits",
     "llm.masking",
     "llm.retry",
     "llm.retry_after",
@@ -55,8 +61,13 @@ PURE: tuple[str, ...] = (
     "acp.failures",
     "acp.frames",
     "acp.handshake",
+    "acp.times",
     "acp.tool_cards",
     "acp.updates",
+    "app.rows",
+    "app.toml_lines",
+    "cli.terminal",
+    "cli.transcript",
 )
 """Modules, and packages with all that is in them, that are functions of their arguments."""
 
@@ -104,7 +115,7 @@ IMPURE_IMPORTS: frozenset[str] = frozenset(
 PURE_PARTS: frozenset[str] = frozenset({"io.BytesIO", "io.StringIO", "pathlib.PurePath", "pathlib.PurePosixPath"})
 """Names from those modules that touch nothing outside memory."""
 
-IMPURE_CALLS: frozenset[str] = frozenset({"open", "print", "input", "breakpoint", "exec", "eval"})
+IMPURE_CALLS: frozenset[str] = frozenset({"open", "print", "input", "breakpoint"})
 """Builtins that no pure module calls."""
 
 IMPURE_METHODS: frozenset[str] = frozenset({"now", "utcnow", "today"})

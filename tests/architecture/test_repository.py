@@ -17,6 +17,7 @@ NAMED_DOCUMENT = re.compile(r"\bdocs/[a-z0-9/-]+\.md\b")
 CITATION = re.compile(r"\b(docs/[a-z0-9/-]+\.md),?\s+clauses?\s+((?:[A-Z]{1,3}-\d+(?:,\s+|\s+to\s+|\s+and\s+)?)+)")
 CLAUSE = re.compile(r"\b([A-Z]{1,3})-(\d+)(?:\s+to\s+[A-Z]{1,3}-(\d+))?")
 SUMMARISED = ("llm/adapters/", "llm/scripted/", "persistence/")
+OWN = Path(__file__).relative_to(ROOT).as_posix()
 RESERVED = (".example", ".invalid", ".test", ".localhost", "example.com", "example.org", "example.net")
 
 
@@ -37,7 +38,8 @@ def texts() -> dict[str, str]:
 
 
 TEXTS = texts()
-DOCUMENTS = {name: text for name, text in TEXTS.items() if name.endswith(".md")}
+DOCUMENTS = {name: text for name, text in TEXTS.items() if name.endswith(".md") and not name.startswith("tests/")}
+SOURCES = {name: text for name, text in TEXTS.items() if name.endswith(".py") and name != OWN}
 
 
 def foreign_hosts(text: str) -> list[str]:
@@ -67,10 +69,16 @@ def broken_links(name: str, text: str) -> list[str]:
 
 
 def clauses(text: str) -> set[tuple[str, int]]:
+    """Clauses that a document states; a range states each of them."""
     found = set()
     for letters, first, last in CLAUSE.findall(text):
         found |= {(letters, number) for number in range(int(first), int(last or first) + 1)}
     return found
+
+
+def cited_clauses(text: str) -> set[tuple[str, int]]:
+    """Clauses that have to exist for a citation to hold; of a range its ends."""
+    return {(letters, int(end)) for letters, *ends in CLAUSE.findall(text) for end in ends if end}
 
 
 def ceiling(name: str) -> int | None:
@@ -104,12 +112,7 @@ def test_a_document_holds_together(name: str) -> None:
 
 
 def test_every_document_that_code_cites_exists() -> None:
-    cited = {
-        (name, document)
-        for name, text in TEXTS.items()
-        if name.endswith(".py")
-        for document in NAMED_DOCUMENT.findall(text)
-    }
+    cited = {(name, document) for name, text in SOURCES.items() for document in NAMED_DOCUMENT.findall(text)}
     assert sorted(pair for pair in cited if not (ROOT / pair[1]).is_file()) == []
 
 
@@ -147,10 +150,9 @@ def test_every_clause_that_code_cites_exists() -> None:
     stated = {name: clauses(text) for name, text in DOCUMENTS.items()}
     missing = {
         (name, document, f"{letters}-{number}")
-        for name, text in TEXTS.items()
-        if name.endswith(".py")
+        for name, text in SOURCES.items()
         for document, cited in CITATION.findall(text)
-        for letters, number in clauses(cited) - stated.get(document, set())
+        for letters, number in cited_clauses(cited) - stated.get(document, set())
     }
     assert sorted(missing) == []
 
@@ -169,6 +171,7 @@ def test_a_foreign_host_is_caught(text: str, hosts: list[str]) -> None:
 
 def test_clauses_are_read_singly_and_in_ranges() -> None:
     assert clauses("**A-01** A-05 to A-07, L-JSON") == {("A", 1), ("A", 5), ("A", 6), ("A", 7)}
+    assert cited_clauses("A-1, A-5 to A-7") == {("A", 1), ("A", 5), ("A", 7)}
     assert CITATION.findall("see docs/x.md, clauses A-1 to A-3 and B-2.") == [("docs/x.md", "A-1 to A-3 and B-2")]
 
 
