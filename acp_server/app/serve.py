@@ -14,7 +14,7 @@ from typing import Final
 
 from acp_server.acp.start import Start
 from acp_server.app.compose import Graph, compose
-from acp_server.app.log_file import LogFile, LibraryLog
+from acp_server.app.log_file import LibraryLog, LogFile
 from acp_server.app.options import ServeOptions
 from acp_server.jsonrpc.connection import Reason
 from acp_server.jsonrpc.lifetime import Lifetime
