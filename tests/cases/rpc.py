@@ -78,13 +78,11 @@ def _judged(one: Run, case: Obj, *, strict: bool) -> list[str]:
         wrong.append(str(why))
     one.code_after_steps = one.agent.popen.poll()
     wrong += [] if wrong else judge(one, expect)
-    silenced = one.proc in one.trace.open_until
     ended = one.agent.end()
     wrong += [ended] if ended and not wrong else []
     wrong += [] if wrong else judge(one, codes)
-    if not silenced:
-        one.trace.open_until.pop(one.proc, None)
-        wrong += [f"stdout ends without LF: {one.agent.tail[:60]!r}"] if one.agent.tail else []
+    if one.agent.tail and one.proc not in one.trace.open_until:
+        wrong.append(f"stdout ends without LF: {one.agent.tail[:60]!r}")
     wrong += one.wrong + always.broken(one.trace, one.mock.asked, strict=strict)
     wrong += [f"left running: {words[:100]}" for words in left_behind(one.place.mark)]
     return wrong + [f"changed outside the project: {path}" for path in one.place.strayed()]

@@ -205,6 +205,7 @@ class Run:
         self.auto[how["method"]] = how
 
     def do_close_stdin(self, _: object, step: Obj) -> None:
+        self.trace.excuse(self.proc)
         self.agent.close_stdin()
 
     def do_close_stdout(self, _: object, step: Obj) -> None:
@@ -214,6 +215,7 @@ class Run:
         self.agent.signal(name)
 
     def do_restart(self, _: object, step: Obj) -> None:
+        self.trace.excuse(self.proc)
         wrong = self.agent.end()
         if wrong:
             raise StepError(wrong)

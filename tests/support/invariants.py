@@ -54,7 +54,7 @@ def answered_once(trace: Trace) -> list[str]:
 
 
 def _answered_once(frames: Sequence[Frame], excused: bool) -> list[str]:
-    asked = [f.value["id"] for f in frames if f.way == "sent" and f.is_request()]
+    asked = [f.value["id"] for f in frames if f.way == "sent" and _is_sound(f)]
     loose, nameless = _loose([f for f in frames if f.way == "sent"])
     answers = [f.value["id"] for f in frames if f.way == "got" and f.is_answer()]
     wrong = _counts(asked, answers, excused)
@@ -78,18 +78,26 @@ def _counts(asked: Sequence[object], answers: Sequence[object], excused: bool) -
 
 
 def _loose(sent: Sequence[Frame]) -> tuple[list[object], int]:
-    """Return ids in batches and broken lines, which may be answered or not, and how many lines are no request."""
+    """Return ids in batches and broken lines, which may be answered or not, and how many lines are no message."""
     loose: list[object] = []
     nameless = 0
     for frame in sent:
-        if not isinstance(frame.value, dict):
-            nameless += 1
-            mended = parse(frame.raw.decode("utf-8", "replace").encode())
-            whole = frame.value if isinstance(frame.value, list) else [mended]
-            loose += [item["id"] for item in whole if isinstance(item, dict) and "id" in item]
-        elif "method" not in frame.value:
-            nameless += 1
+        value = frame.value
+        if isinstance(value, dict) and "method" in value and ("id" not in value or _is_sound(frame)):
+            continue
+        nameless += 1
+        mended = parse(frame.raw.decode("utf-8", "replace").encode())
+        whole = value if isinstance(value, list) else [mended]
+        loose += [item["id"] for item in whole if isinstance(item, dict) and "id" in item]
     return loose, nameless
+
+
+def _is_sound(frame: Frame) -> bool:
+    """Return whether the frame is a request that can be answered under its id."""
+    if not frame.is_request() or frame.value.get("jsonrpc") != "2.0":
+        return False
+    ident = frame.value["id"]
+    return ident is None or (isinstance(ident, str | int | float) and not isinstance(ident, bool))
 
 
 # -- sessions, turns, tool calls

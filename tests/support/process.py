@@ -120,7 +120,6 @@ class AgentProcess:
         return unread, unheard
 
     def close_stdin(self) -> None:
-        self.trace.excuse(self.proc)
         if not self.stdin.closed:
             self.stdin.close()
 

@@ -106,7 +106,7 @@ class Trace:
         self.frames: list[Frame] = []
         self.changed = threading.Condition(threading.RLock())
         self.open_until: dict[int, int] = {}
-        """For a process that may end or cannot be heard: the frame from which open requests are excused."""
+        """For a process that was ended or cannot be heard: the frame from which open requests are excused."""
         self._answers: dict[tuple[int, str], list[int]] = {}
 
     def add(self, proc: int, way: Way, raw: bytes) -> Frame:
@@ -137,6 +137,7 @@ class Trace:
                 self.changed.wait(min(left, 0.05))
 
     def excuse(self, proc: int) -> None:
+        """From here on the process may leave requests open."""
         with self.changed:
             self.open_until.setdefault(proc, len(self.frames))
 
