@@ -40,7 +40,7 @@ async def list_sessions(given: argparse.Namespace, files: SessionFiles) -> int:
     elif entries:
         sys.stdout.write(table([_entry_row(entry) for entry in entries]))
     else:
-        note(f"No session is stored in {files.store.root}{'' if given.cwd is None else f' for {given.cwd}'}.")
+        note(f"There is no session to list in {files.store.root}{'' if given.cwd is None else f' for {given.cwd}'}.")
     return 0
 
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from acp_server.base.json_value import JsonObject
+from acp_server.cli.terminal import visible
 from acp_server.messages.blocks import (
     Block,
     ImageBlock,
@@ -62,13 +63,13 @@ def transcript(header: SessionHeader, events: Iterable[SessionEvent]) -> str:
 
 
 def inline(text: str) -> str:
-    """Return text that stands in a line of Markdown as itself."""
-    return _MARKUP.sub(r"\\\1", shown(text).replace("\n", " "))
+    """Return text that stands in a line of Markdown as itself; what would act on a terminal is an escape."""
+    return _MARKUP.sub(r"\\\1", visible(text.replace("\n", " ")))
 
 
 def code(text: str) -> str:
-    """Return text as a code span, whatever backticks are in it."""
-    text = shown(text).replace("\n", " ")
+    """Return text as a code span, whatever backticks are in it; what would act on a terminal is an escape."""
+    text = visible(text)
     ticks = "`" * (max(map(len, _TICKS.findall(text)), default=0) + 1)
     gap = " " if not text or text[0] in "` " or text[-1] in "` " else ""
     return f"{ticks}{gap}{text}{gap}{ticks}"
