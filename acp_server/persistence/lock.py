@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from os import kill
 from typing import Final
@@ -82,9 +83,11 @@ def _is_still_there(io: LogIo, handle: int, path: str) -> bool:
 
 
 def _sign(io: LogIo, handle: int, owner: Owner) -> None:
+    """Say who holds the lock. On a full disk it stays unsaid, which makes the lock no weaker."""
     text = json.dumps({"pid": owner.pid, "host": owner.host, "start": owner.start}).encode()
-    io.truncate(handle, 0)
-    write_all(io, handle, text, 0)
+    with suppress(OSError):
+        io.truncate(handle, 0)
+        write_all(io, handle, text, 0)
 
 
 def _busy(io: LogIo, handle: int, asking: Owner) -> PersistenceError:

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no annotations
 
 from tests.support.logs import in_batches, log_bytes, random_events, whole_turn
 
