@@ -1,4 +1,4 @@
-"""`acp-server sessions`: the stored conversations from a shell (docs/sessions.md).
+"""`acp-server sessions`: the stored conversations from a shell (docs/sessions-command.md).
 
 Owns the arguments, the exit codes, and that every failure is one sentence on stderr.
 """

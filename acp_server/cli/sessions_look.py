@@ -1,6 +1,6 @@
 """`sessions list`, `show` and `verify`: what there is and whether it is whole. Nothing but the list's cache is written.
 
-Owns what these commands print, for a person and as JSON (docs/sessions.md).
+Owns what these commands print, for a person and as JSON (docs/sessions-command.md).
 """
 
 from __future__ import annotations

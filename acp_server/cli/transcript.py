@@ -1,4 +1,4 @@
-"""A session as a Markdown document that a person reads (docs/sessions.md, export). Pure.
+"""A session as a Markdown document that a person reads (docs/sessions-command.md, export). Pure.
 
 Owns what is shown of each event and that no content gets out of its place: prompts and thoughts are quoted, arguments
 and results are fenced, and an answer that might swallow what follows it is quoted too. It is made of the events that

@@ -1,4 +1,4 @@
-"""What is whole in the torn end of a log, kept on demand (docs/sessions.md, repair).
+"""What is whole in the torn end of a log, kept on demand (docs/sessions-command.md, repair).
 
 Owns the rule "keep the complete lines of the torn batch". Opening a session never applies it: a batch whose checksum
 is missing may hold a stale sector, so its lines can be well-formed and wrong. The person decides, and gets another

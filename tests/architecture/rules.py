@@ -64,6 +64,8 @@ PURE: tuple[str, ...] = (
     "acp.times",
     "acp.tool_cards",
     "acp.updates",
+    "cli.terminal",
+    "cli.transcript",
     "app.rows",
     "app.toml_lines",
     "cli.terminal",
