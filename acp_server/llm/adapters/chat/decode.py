@@ -56,7 +56,7 @@ class ChatDecoder:
         out: list[StreamChunk] = []
         if self._answer.done:
             return out
-        if event.data == "[DONE]" or event.data.strip() == "[DONE]":
+        if len(event.data) < 16 and event.data.strip() == "[DONE]":
             self._complete(out)
         elif (payload := self._answer.payload(out, event)) is not None:
             if event.event == "error" and "error" not in payload:
