@@ -53,10 +53,10 @@ class Catalog:
             return [], False, []
         return self._with_db(lambda connection: self._page(connection, cwd, after, limit))
 
-    def note(self, place: LogPlace, header: SessionHeader, summary: Summary) -> None:
-        """Remember what is known of a session that this process has read or written."""
+    def note(self, place: LogPlace, header: SessionHeader, summary: Summary, facts: FileFacts | None = None) -> None:
+        """Remember what is known of a session that this process has read, when its file had `facts`, or written."""
         with suppress(OSError):
-            row = _good_row(place, header, self._io.facts(place.path), summary.events == 0)
+            row = _good_row(place, header, facts or self._io.facts(place.path), summary.events == 0)
             row = replace(row, title=summary.title, turns=summary.turns, events=summary.events)
             self._with_db(lambda connection: db.put_rows(connection, [row]))
 

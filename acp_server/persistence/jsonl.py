@@ -22,9 +22,11 @@ from acp_server.persistence import opening
 from acp_server.persistence.attachments import get_attachment
 from acp_server.persistence.batches import Encoding
 from acp_server.persistence.catalog import Catalog
+from acp_server.persistence.catalog_db import Row
 from acp_server.persistence.cursor import decode_cursor, encode_cursor
 from acp_server.persistence.held_session import HeldSession
 from acp_server.persistence.io_port import LogIo
+from acp_server.persistence.learning import learn
 from acp_server.persistence.lock import Owner
 from acp_server.persistence.port import (
     BrokenEntry,
@@ -84,6 +86,8 @@ class JsonlPersistence:
         self._catalog = Catalog(self._io, self._store.root)
         self._workers = Workers()
         self._held: dict[SessionId, _Held] = {}
+        self._learning: asyncio.Future[None] | None = None
+        self._stopping = False
         self._gates: WeakValueDictionary[SessionId, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -161,6 +165,7 @@ class JsonlPersistence:
             )
             for row in rows
         )
+        self._learn([row for row in rows if row.events is None and row.id not in self._held])
         unreadable = tuple(BrokenEntry(f"{row.project}/{row.segment}", row.reason or "") for row in broken)
         return SessionPage(entries, encode_cursor(rows[-1].updated_ns, rows[-1].id) if more else None, unreadable)
 
@@ -224,9 +229,18 @@ class JsonlPersistence:
 
     async def shutdown(self) -> None:
         """See SessionPersistence."""
+        self._stopping = True
         await asyncio.gather(*(self.close(session_id) for session_id in tuple(self._held)))
+        if self._learning is not None:
+            await asyncio.wait([self._learning])
         await self._run(self._catalog.close)
         self._workers.stop()
+
+    def _learn(self, rows: Sequence[Row]) -> None:
+        """Find out the titles that this list could not tell, for the next one."""
+        if rows and not self._stopping and (self._learning is None or self._learning.done()):
+            root, catalog = self._store.root, self._catalog
+            self._learning = self._run(lambda: learn(self._io, root, catalog, rows, lambda: self._stopping))
 
     def _page(
         self, changed: Sequence[HeldSession], cwd: str | None, after: tuple[int, str] | None, limit: int

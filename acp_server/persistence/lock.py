@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from os import kill
 from typing import Final
 
-from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.io_port import LogIo, write_all
 from acp_server.persistence.paths import LOCK_NAME
 from acp_server.persistence.port import PersistenceError
@@ -69,7 +68,7 @@ def _lock(io: LogIo, handle: int, path: str) -> bool:
         if error.errno in _UNSUPPORTED:
             message = f"The file system of {path} has no locks, so that two processes could write one session."
             raise PersistenceError("LOCK_UNSUPPORTED", message, {"file": path}) from error
-        raise disk_error(error, path) from error
+        raise
 
 
 def _is_still_there(io: LogIo, handle: int, path: str) -> bool:
