@@ -34,9 +34,10 @@ class ToolFragments:
     def add(self, out: list[StreamChunk], fragment: Mapping[str, Any]) -> None:
         """Take one entry of `tool_calls`."""
         function = record(fragment.get("function"))
-        ident, index = joined_pairs(text(fragment.get("id"))), fragment.get("index")
-        name, piece = joined_pairs(text(function.get("name"))), _arguments(function.get("arguments"))
+        index, piece = fragment.get("index"), function.get("arguments")
+        ident, name = joined_pairs(text(fragment.get("id"))), joined_pairs(text(function.get("name")))
         index = index if type(index) is int else None
+        piece = piece if type(piece) is str else _arguments(piece)
         call = self._find(index, ident, name, piece)
         if call is None:
             call = self._begin(index, ident)
@@ -44,8 +45,7 @@ class ToolFragments:
         if fresh is not None:
             call.name = fresh
         self._answer.write(out, call, piece, fresh)
-        extra = fragment.get("extra_content")
-        if extra:
+        if extra := fragment.get("extra_content"):
             self.extras[call.call_id] = clean(extra)
 
     def _begin(self, index: int | None, ident: str) -> OpenBlock:
