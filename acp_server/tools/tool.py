@@ -1,0 +1,156 @@
+"""What a tool is: a name, arguments, an effect that can be judged before it happens, and a run.
+
+Owns the ports between tools, consent and the editor's cards. Knows no protocol and no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from acp_server.base.cancel import CancelToken
+from acp_server.base.errors import ServerError
+from acp_server.base.json_value import JsonObject
+from acp_server.base.values import value
+from acp_server.messages.blocks import Block, Message
+from acp_server.sandbox.policy import Policy
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Arguments = TypeVar("Arguments", bound="BaseModel", contravariant=True)
+EffectKind: TypeAlias = Literal["none", "read", "edit", "execute", "fetch"]
+CardKind: TypeAlias = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+
+
+class ToolError(ServerError):
+    """A call that failed in a way that the model is told of: a stable code and one or more plain sentences."""
+
+
+@value
+class Effect:
+    """What a call would do, computed from the very arguments that run; consent judges it and shows it.
+
+    `paths` are absolute; `command` is the exact shell text; `url` the exact address.
+    """
+
+    kind: EffectKind
+    paths: tuple[str, ...] = ()
+    command: str | None = None
+    url: str | None = None
+
+
+@value
+class Location:
+    """A place in a file, for the editor to follow along; `line` counts from 1."""
+
+    path: str
+    line: int | None = None
+
+
+@value
+class Diff:
+    """One applied or intended change of a file; `old` is None for a file that was not there."""
+
+    path: str
+    old: str | None
+    new: str
+
+
+@value
+class Card:
+    """How the editor draws a call. Everything is optional but title and kind."""
+
+    title: str
+    kind: CardKind
+    locations: tuple[Location, ...] = ()
+    diffs: tuple[Diff, ...] = ()
+
+
+@value
+class ToolResult:
+    """What a call gave: `content` for the model, `card` for the editor where it says more than before."""
+
+    content: tuple[Block, ...]
+    card: Card | None = None
+    raw_output: JsonObject | None = None
+    contexts: tuple[Message, ...] = ()
+
+
+class ToolContext(Protocol):
+    """What a running call is given. Paths that a model names are resolved against `cwd`."""
+
+    @property
+    def session_id(self) -> str:
+        """Return the session's id."""
+        ...
+
+    @property
+    def call_id(self) -> str:
+        """Return the call's id."""
+        ...
+
+    @property
+    def cwd(self) -> str:
+        """Return the session's directory, absolute."""
+        ...
+
+    @property
+    def policy(self) -> Policy:
+        """Return what this call may touch."""
+        ...
+
+    @property
+    def cancel(self) -> CancelToken:
+        """Return the turn's token."""
+        ...
+
+    def progress(self, text: str) -> None:
+        """Show the latest output of a call that runs; cheap, may be dropped."""
+        ...
+
+
+class Tool(Protocol, Generic[Arguments]):
+    """One tool. Everything but `run` is pure."""
+
+    @property
+    def name(self) -> str:
+        """Return the name that the model calls."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """Return what the model is told about it."""
+        ...
+
+    @property
+    def arguments(self) -> type[BaseModel]:
+        """Return the model of its arguments, extra keys forbidden; its JSON Schema is what the model sees."""
+        ...
+
+    def effect(self, arguments: Arguments, cwd: str) -> Effect:
+        """Return what the call would do."""
+        ...
+
+    def card(self, arguments: Arguments, cwd: str) -> Card:
+        """Return how the editor draws the call before it has run."""
+        ...
+
+    def parallel(self, arguments: Arguments) -> bool:
+        """Return whether it may run beside other calls."""
+        ...
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        """Run to the end.
+
+        Raises:
+            ToolError: what the model should know and can act on.
+            Cancelled: the turn was cancelled and nothing is left half done.
+        """
+        ...
+
+
+AnyTool: TypeAlias = Tool[Any]
+ToolFactory: TypeAlias = Callable[[], Sequence[AnyTool]]
