@@ -18,7 +18,7 @@ from acp_server.sandbox.policy import Policy
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-Arguments = TypeVar("Arguments", bound="BaseModel", contravariant=True)
+Arguments_contra = TypeVar("Arguments_contra", bound="BaseModel", contravariant=True)
 EffectKind: TypeAlias = Literal["none", "read", "edit", "execute", "fetch"]
 CardKind: TypeAlias = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
@@ -112,7 +112,7 @@ class ToolContext(Protocol):
         ...
 
 
-class Tool(Protocol, Generic[Arguments]):
+class Tool(Protocol, Generic[Arguments_contra]):
     """One tool. Everything but `run` is pure."""
 
     @property
@@ -130,19 +130,19 @@ class Tool(Protocol, Generic[Arguments]):
         """Return the model of its arguments, extra keys forbidden; its JSON Schema is what the model sees."""
         ...
 
-    def effect(self, arguments: Arguments, cwd: str) -> Effect:
+    def effect(self, arguments: Arguments_contra, cwd: str) -> Effect:
         """Return what the call would do."""
         ...
 
-    def card(self, arguments: Arguments, cwd: str) -> Card:
+    def card(self, arguments: Arguments_contra, cwd: str) -> Card:
         """Return how the editor draws the call before it has run."""
         ...
 
-    def parallel(self, arguments: Arguments) -> bool:
+    def parallel(self, arguments: Arguments_contra) -> bool:
         """Return whether it may run beside other calls."""
         ...
 
-    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+    async def run(self, arguments: Arguments_contra, context: ToolContext) -> ToolResult:
         """Run to the end.
 
         Raises:
