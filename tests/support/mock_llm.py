@@ -146,8 +146,9 @@ class _Exchange(BaseHTTPRequestHandler):
 
     def _document(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
         body = value if isinstance(value, bytes) else json.dumps(value).encode()
-        self.send_response(status)
-        fields = {"content-type": "application/json", **(headers or {}), "content-length": str(len(body))}
+        self.send_response_only(status)
+        usual = {"content-type": "application/json", "date": self.date_time_string()}
+        fields = {**usual, **(headers or {}), "content-length": str(len(body))}
         for name, text in fields.items():
             self.send_header(name, text)
         self.end_headers()
