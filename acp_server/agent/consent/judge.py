@@ -1,0 +1,113 @@
+"""The table of modes and effects (docs/tools.md, table C): allowed, denied, or asked, and under which policy it runs. Pure.
+
+What always asks, in every mode: protected names, secrets, and everything outside of the roots. What a rule denies is
+denied in every mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from acp_server.agent.consent.harmless import is_harmless
+from acp_server.agent.consent.rules import Rule, Verdict, judge_command, judge_host, judge_path
+from acp_server.base.values import value
+from acp_server.sandbox.policy import Level
+from acp_server.tools.tool import Effect
+
+Mode: TypeAlias = Literal["ask", "auto", "plan", "full"]
+MODES: Final[tuple[Mode, ...]] = ("ask", "auto", "plan", "full")
+MODE_LEVELS: Final[dict[Mode, Level]] = {
+    "ask": "workspace-write",
+    "auto": "workspace-write",
+    "plan": "read-only",
+    "full": "full-access",
+}
+Answer: TypeAlias = Literal["allow", "deny", "ask"]
+
+
+@value
+class Decision:
+    """What becomes of a call. `reason` is one plain sentence; `rememberable` is whether an answer may be kept."""
+
+    answer: Answer
+    reason: str
+    rememberable: bool = False
+
+
+@value
+class Surroundings:
+    """What paths mean for one session. Each test gets an absolute path."""
+
+    inside: Callable[[str], bool]
+    secret: Callable[[str], bool]
+    protected: Callable[[str], bool]
+
+
+ALLOW: Final = Decision("allow", "It is allowed in this mode.")
+
+
+def judge(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surroundings) -> Decision:
+    """Return what becomes of a call with that effect."""
+    match effect.kind:
+        case "none":
+            return ALLOW
+        case "read":
+            return _judge_read(effect, places)
+        case "edit":
+            return _judge_edit(mode, effect, rules, places)
+        case "execute":
+            return _judge_command(mode, effect.command or "", rules)
+        case "fetch":
+            return _judge_fetch(mode, effect.url or "", rules)
+
+
+def _judge_read(effect: Effect, places: Surroundings) -> Decision:
+    for path in effect.paths:
+        if places.secret(path):
+            return Decision("ask", f"{path} may hold a secret.")
+        if not places.inside(path):
+            return Decision("ask", f"{path} lies outside of the session's directories.")
+    return ALLOW
+
+
+def _judge_edit(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surroundings) -> Decision:
+    verdicts = [judge_path(rules, path) for path in effect.paths]
+    if "deny" in verdicts:
+        return Decision("deny", "A rule of yours denies changes there.")
+    if mode == "plan":
+        return Decision("deny", "In plan mode nothing is changed.")
+    for path in effect.paths:
+        if places.protected(path):
+            return Decision("ask", f"{path} decides what other programs do, so each change of it is asked.")
+        if places.secret(path):
+            return Decision("ask", f"{path} may hold a secret.")
+        if not places.inside(path):
+            return Decision("ask", f"{path} lies outside of the session's directories.")
+    if mode in ("auto", "full") or (verdicts and all(verdict == "allow" for verdict in verdicts)):
+        return ALLOW
+    return Decision("ask", "Each change of a file is asked in this mode.", rememberable=True)
+
+
+def _judge_command(mode: Mode, command: str, rules: Sequence[Rule]) -> Decision:
+    verdict: Verdict | None = judge_command(rules, command)
+    if verdict == "deny":
+        return Decision("deny", "A rule of yours denies this command.")
+    if verdict == "allow" or (mode != "full" and is_harmless(command)):
+        return ALLOW
+    if mode == "auto":
+        return ALLOW
+    if mode == "full":
+        return Decision("ask", "It would run without any confinement.", rememberable=True)
+    return Decision("ask", "Each command that does more than look is asked in this mode.", rememberable=True)
+
+
+def _judge_fetch(mode: Mode, url: str, rules: Sequence[Rule]) -> Decision:
+    host = urlsplit(url).hostname or ""
+    verdict = judge_host(rules, host)
+    if verdict is not None:
+        return ALLOW if verdict == "allow" else Decision("deny", f"A rule of yours denies requests to {host}.")
+    if mode == "full":
+        return ALLOW
+    return Decision("ask", f"It would send a request to {host}.", rememberable=True)
