@@ -18,7 +18,7 @@ from acp_server.base.values import value
 Operands: TypeAlias = Literal["paths", "pattern-paths", "revisions", "none"]
 
 _NUMBER: Final = re.compile(r"\d{1,6}")
-_REVISION: Final = re.compile(r"[A-Za-z0-9_./^@-]+")
+_REVISION: Final = re.compile(r"[A-Za-z0-9_./^~@-]+")
 _SECRETS: Final = (
     "*.env", ".env*", "*.pem", "*.key", "id_*", "*credential*", "*secret*", "*password*", "*token*", ".netrc",
     ".npmrc", ".pypirc", "*_history", ".git-credentials", "shadow",

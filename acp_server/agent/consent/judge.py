@@ -1,4 +1,4 @@
-"""The table of modes and effects (docs/tools.md, table C): allowed, denied, or asked, and under which policy it runs. Pure.
+"""The table of modes and effects (docs/tools.md, table C): what is allowed, denied or asked. Pure.
 
 What always asks, in every mode: protected names, secrets, and everything outside of the roots. What a rule denies is
 denied in every mode.

@@ -11,7 +11,10 @@ import re
 from typing import Final
 
 LONGEST: Final = 2000
-_WORD: Final = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>[^"$`\\!]*)"|(?P<bare>(?:[A-Za-z0-9_./:,=@%+^-]|(?<=[A-Za-z0-9])~)+)""")
+_WORD: Final = re.compile(
+    r"""'(?P<single>[^']*)' | "(?P<double>[^"$`\\!]*)" | (?P<bare>(?:[A-Za-z0-9_./:,=@%+^-] | (?<=[A-Za-z0-9])~)+)""",
+    re.VERBOSE,
+)
 _JOINT: Final = re.compile(r"(&&|\|\||;|\|)")
 
 Words = tuple[str, ...]
