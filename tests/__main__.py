@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.stages import ROOT, STAGES, Stage, Tally
@@ -71,12 +72,14 @@ def _run(stage: Stage) -> tuple[Tally, str]:
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: int) -> bool:
-    """Wait for the end; return whether the process and its group had to be killed for being late."""
+    """Wait for the end; return whether it came too late. What is left of the process's group is killed either way."""
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
         return True
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     return False
 
 
@@ -87,4 +90,5 @@ def environment(outer: Mapping[str, str]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that the running stage ends too
     sys.exit(main())
