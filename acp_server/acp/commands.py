@@ -6,9 +6,10 @@ Only names in the table are commands; any other text, `/usr/bin` for instance, g
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from acp_server.agent.agent import Agent
+from acp_server.agent.turns import TurnEnd
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids
@@ -16,14 +17,20 @@ from acp_server.base.values import value
 from acp_server.messages.blocks import text_of
 from acp_server.session.title import normalize_title
 
+Started: TypeAlias = tuple[str, tuple[str, ...]]
+"""What the person is told, and the ids of prompts that run."""
+
 
 @value
 class Command:
-    """One command: `run` gets the agent and the text after the name, and returns what the person is told."""
+    """One command: `run` gets the agent and the text after the name, and returns what the person is told.
+
+    It may also return the ids of prompts that run because of it; the command's own prompt is answered after them.
+    """
 
     name: str
     description: str
-    run: Callable[[Agent, str], str]
+    run: Callable[[Agent, str], str | Started]
     hint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -42,8 +49,10 @@ def find_command(prompt: Sequence[Mapping[str, Any]]) -> tuple[Command, str] | N
     return None if command is None else (command, args.strip())
 
 
-def run_command(agent: Agent, command: Command, args: str, ids: Ids) -> None:
+def run_command(agent: Agent, command: Command, args: str, ids: Ids, settle: Callable[[TurnEnd], None]) -> bool:
     """Run the command; its run and its outcome are in the log, where the presenter finds its text.
+
+    Returns whether turns run because of it; `settle` is called with the end of the last of them, else never.
 
     Raises:
         ServerError: the log refused.
@@ -51,11 +60,16 @@ def run_command(agent: Agent, command: Command, args: str, ids: Ids) -> None:
     command_id = ids.new()
     asked: dict[str, JsonValue] = {"commandId": command_id, "name": command.name, "source": {"kind": "user"}}
     agent.session.append("command/run", {**asked, **({"args": args} if args else {})})
+    prompts: tuple[str, ...] = ()
     try:
-        kind, text = "success", command.run(agent, args)
+        kind, outcome = "success", command.run(agent, args)
+        text, prompts = outcome if isinstance(outcome, tuple) else (outcome, ())
     except ServerError as error:
         kind, text = "error", error.message
     agent.session.append("command/done", {"commandId": command_id, "kind": kind, "text": text})
+    if prompts:
+        agent.follow(prompts, settle)
+    return bool(prompts)
 
 
 def _help(_agent: Agent, _args: str) -> str:
@@ -86,14 +100,13 @@ def _rename(agent: Agent, args: str) -> str:
     return f"The session is called “{title}”."
 
 
-def _parked(agent: Agent, args: str) -> str:
+def _parked(agent: Agent, args: str) -> str | Started:
     waiting = agent.inbox.parked
     if not waiting:
         return "No prompt waits from before."
     match args:
         case "run":
-            agent.run_parked()
-            return f"{len(waiting)} prompt(s) run."
+            return f"{len(waiting)} prompt(s) run.", agent.run_parked()
         case "drop":
             agent.inbox.drop_parked()
             return f"{len(waiting)} prompt(s) dropped."

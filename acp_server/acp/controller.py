@@ -13,6 +13,7 @@ from acp_server.acp.commands import COMMANDS
 from acp_server.acp.frames import chunk_template, update_frame
 from acp_server.acp.updates import THOUGHT, Presenter, TextUpdate, Update
 from acp_server.agent.agent import Agent
+from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.outbox import Outbox
 from acp_server.session.events import SessionEvent
 
@@ -33,11 +34,18 @@ class Controller:
         self._templates: dict[tuple[str, str], Callable[[str], bytes]] = {}
         self._untold: list[str] = []
         self._stop: Callable[[], None] = _nothing
+        self.read_only: str | None = None
+        """Why nothing can be added to the session, or None."""
 
     @property
     def id(self) -> str:
         """Return the session's id."""
         return self.agent.session.id
+
+    def require_writable(self) -> None:
+        """Raise ServerError SESSION_READ_ONLY when nothing can be added to the session."""
+        if self.read_only is not None:
+            raise ServerError("SESSION_READ_ONLY", read_only_words(self.read_only))
 
     async def replay(self) -> None:
         """Show the whole history, in the order in which it happened (clauses S-20 to S-25)."""
@@ -110,6 +118,11 @@ class Controller:
 
     def _put(self, update: Mapping[str, Any]) -> None:
         self._outbox.put(update_frame(self.id, dict(update)))
+
+
+def read_only_words(reason: str) -> str:
+    """Return the sentence about a session that opened for reading."""
+    return f"This session can be read but not continued: {reason}"
 
 
 def _nothing() -> None:

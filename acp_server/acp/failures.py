@@ -36,7 +36,7 @@ _STORE_CODES: Final = {
     "INVALID_BOUNDARY": INVALID_PARAMS,
 }
 TOLD_FACTS: Final = frozenset({"SESSION_BUSY", "SESSION_CORRUPT"})
-REFUSED: Final = frozenset({"AGENT_DISPOSED", "AGENT_BUSY", "INBOX_FULL"})
+REFUSED: Final = frozenset({"AGENT_DISPOSED", "AGENT_BUSY", "INBOX_FULL", "SESSION_READ_ONLY"})
 
 
 def prompt_result(end: TurnEnd, auth_methods: Sequence[Any]) -> dict[str, Any]:

@@ -113,4 +113,3 @@ class OpenSessions:
         """Return once no session runs a turn."""
         for controller in tuple(self._open.values()):
             await controller.agent.when_idle()
-

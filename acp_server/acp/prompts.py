@@ -73,11 +73,28 @@ class Prompts:
         prompt = params.prompt_blocks(given)
         found = find_command(prompt)
         blocks = blocks_of(prompt)
-        if found is not None:
-            run_command(controller.agent, *found, self._ids)
-        if found is not None or not blocks:
+        settle, stop = self._settling(controller, request)
+        try:
+            controller.require_writable()
+            if found is not None:
+                waits = run_command(controller.agent, *found, self._ids, settle)
+            elif blocks:
+                controller.agent.followup(Message(self._ids.new(), "user", blocks, UserSource()), settle)
+                waits = True
+            else:
+                waits = False
+        except ServerError as error:
+            stop()
+            raise refused(error) from error
+        if not waits:
+            stop()
             return END_TURN
-        message = Message(self._ids.new(), "user", blocks, UserSource())
+        controller.begin_turn()
+        return PENDING
+
+    @staticmethod
+    def _settling(controller: Controller, request: Inbound) -> tuple[Callable[[TurnEnd], None], Callable[[], None]]:
+        """Return what answers the request with the end of its turn, and what forgets about that."""
         stop = request.cancel.subscribe(lambda: controller.agent.cancel(BY_USER))
 
         def settle(end: TurnEnd) -> None:
@@ -87,13 +104,7 @@ class Prompts:
             except RpcError as error:
                 request.fail(error)
 
-        try:
-            controller.agent.followup(message, settle)
-        except ServerError as error:
-            stop()
-            raise refused(error) from error
-        controller.begin_turn()
-        return PENDING
+        return settle, stop
 
     def steer(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
         """Let a message join the running turn: `_acp_server/session/steer`."""
@@ -102,6 +113,7 @@ class Prompts:
         if not blocks:
             raise invalid("prompt", "is empty")
         try:
+            controller.require_writable()
             controller.agent.steer(Message(self._ids.new(), "user", blocks, UserSource()))
         except ServerError as error:
             raise refused(error) from error

@@ -6,13 +6,14 @@ is which error (docs/protocol.md, clauses S-20 to S-66).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeAlias
 
 from acp_server.acp import params
 from acp_server.acp.access import Access
-from acp_server.acp.controller import Controller
+from acp_server.acp.controller import Controller, read_only_words
 from acp_server.acp.failures import invalid, refused, session_not_found, stored_error
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.times import iso_utc
@@ -20,6 +21,7 @@ from acp_server.agent.registry import AgentRegistry
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.base.ports import Clock, Ids
+from acp_server.base.values import value
 from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
 from acp_server.jsonrpc.peer import Inbound
 from acp_server.messages.request import CallConfig
@@ -31,6 +33,17 @@ from acp_server.session.title import normalize_title
 Store: TypeAlias = Callable[[], Awaitable[SessionPersistence]]
 PAGE: Final = 50
 READABLE_THOUGH_BROKEN: Final = frozenset({"SESSION_CORRUPT"})
+NOTHING_TO_FORK: Final = "The session has no events that a fork could inherit."
+
+
+@value
+class _Fork:
+    """What a fork is asked for: the last event to keep, or all that an open source has at that moment."""
+
+    source: SessionId
+    keep: int | None
+    length: int | None
+    cwd: str | None
 
 
 class Stored:
@@ -85,7 +98,8 @@ class Stored:
         ident = params.session_id(given)
         await self._sessions.close(ident)
         with told(ident):
-            await (await self._store()).delete(SessionId(ident))
+            if ident:
+                await (await self._store()).delete(SessionId(ident))
         return {}
 
     def rename(self, given: params.Params, request: Inbound) -> Awaitable[Mapping[str, Any]]:  # noqa: ARG002 - likewise
@@ -111,20 +125,29 @@ class Stored:
         """
         source = SessionId(params.session_id(given))
         keep = params.boundary(given)
-        config = self._access.config()
+        cwd = None if given.get("cwd") is None else params.absolute(given, "cwd")
         known = self._sessions.get(source)
-        if known is not None and keep is None:
-            keep = known.agent.session.seq - 1
-        return self._forked(source, keep, known, config, request)
+        length = None if known is None else known.agent.session.seq
+        if length == 0:
+            raise RpcError(INVALID_REQUEST, NOTHING_TO_FORK, {"details": NOTHING_TO_FORK})
+        return self._forked(_Fork(source, keep, length, cwd), self._access.config(), request)
 
-    async def _forked(
-        self, source: SessionId, keep: int | None, known: Controller | None, config: CallConfig, request: Inbound
-    ) -> Mapping[str, Any]:
+    async def _forked(self, asked: _Fork, config: CallConfig, request: Inbound) -> Mapping[str, Any]:
+        source, known = asked.source, self._sessions.get(asked.source)
         with told(source):
             store = await self._store()
+            if known is not None:
+                with suppress(ServerError):  # what the disk does not take is copied from memory
+                    await known.agent.flush()
             parent = known.agent.session.header if known is not None else (await store.inspect(source)).header
+            if asked.cwd is not None:
+                _require_cwd(asked.cwd, parent)
             header = SessionHeader(SessionId(self._ids.new()), self._clock.now_ms(), parent.cwd)
-            loaded = await _copied(store, source, header, keep)
+            if asked.keep is None:
+                last = None if asked.length is None else asked.length - 1
+                loaded = await _all_readable(store, source, header, last)
+            else:
+                loaded = await store.fork(source, header, asked.keep)
             controller = self._enter(loaded, config)
         controller.catch_up()
         controller.go_live()
@@ -134,6 +157,9 @@ class Stored:
     async def _open(self, asked: params.StoredSession, request: Inbound, *, replay: bool) -> Mapping[str, Any]:
         config = self._access.config()
         controller = self._sessions.get(asked.id)
+        if controller is not None and controller.read_only is not None:
+            await self._sessions.close(asked.id)  # what was in the way may be gone
+            controller = None
         if controller is None:
             controller = await self._take(asked, config)
             if not replay:
@@ -167,10 +193,11 @@ class Stored:
         chosen = config if wanted is None or not usable else wanted
         agent = self._registry.resume(loaded.header, loaded.log, chosen, read_only=loaded.read_only)
         controller = self._sessions.add(agent)
+        controller.read_only = loaded.read_only
         for sentence in loaded.notices:
             controller.tell(sentence)
         if loaded.read_only is not None:
-            controller.tell(f"This session can be read but not continued: {loaded.read_only}")
+            controller.tell(read_only_words(loaded.read_only))
         if wanted is not None and not usable:
             controller.tell(f"{wanted.provider}/{wanted.model} is not available; {chosen.model} answers from here on.")
         waiting = len(agent.inbox.parked)
@@ -189,6 +216,20 @@ async def _readable(store: SessionPersistence, ident: SessionId) -> LoadedSessio
         return await store.inspect(ident)
 
 
+async def _all_readable(
+    store: SessionPersistence, source: SessionId, header: SessionHeader, keep: int | None
+) -> LoadedSession:
+    """Return a child with all of the source's events up to `keep`; of a damaged one with those that can be read."""
+    try:
+        return await store.fork(source, header, keep)
+    except PersistenceError as error:
+        if error.code not in READABLE_THOUGH_BROKEN:
+            raise
+    report = await store.salvage(source, header)
+    loaded = await store.prepare(header.id)
+    return LoadedSession(loaded.header, loaded.log, (*loaded.notices, *report.lost), loaded.read_only)
+
+
 @contextmanager
 def told(session_id: str) -> Iterator[None]:
     """Turn failures of the server's own into errors on the wire."""
@@ -205,8 +246,10 @@ def told(session_id: str) -> Iterator[None]:
 
 
 def _require_cwd(asked: str, header: SessionHeader) -> None:
-    """A session's directory never changes (clause S-26)."""
-    if header.cwd is not None and asked != params.normal_path(header.cwd):
+    """A session's directory never changes, by whatever path it is named (clause S-26)."""
+    if header.cwd is None or asked == params.normal_path(header.cwd):
+        return
+    if os.path.realpath(asked) != os.path.realpath(header.cwd):
         raise invalid("cwd", f"is {asked!r}, but the session belongs to {header.cwd!r}")
 
 

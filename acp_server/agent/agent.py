@@ -7,8 +7,9 @@ turn. Owns the phases idle, running and maintenance. docs/protocol.md, clauses P
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from acp_server.agent.inbox import Inbox
@@ -96,13 +97,31 @@ class Agent:
         """Return once everything so far is durable; raise ServerError when it cannot be."""
         await self._services.journal.flush()
 
-    def run_parked(self) -> int:
-        """Let what waits from an earlier life run, one turn a prompt; return how many there are."""
-        count = len(self.inbox.parked)
+    def run_parked(self) -> tuple[str, ...]:
+        """Let what waits from an earlier life run, one turn a prompt; return the prompts' ids.
+
+        Raises:
+            ServerError: the agent is disposed, or the log refused.
+        """
+        if self._disposed:
+            raise ServerError("AGENT_DISPOSED", "The session is closed.")
+        parked = tuple(message.id for message in self.inbox.parked)
         self.inbox.release()
-        if count and not self._disposed:
+        if parked:
             self._wake()
-        return count
+        return parked
+
+    def follow(self, prompts: Sequence[str], settle: Callable[[TurnEnd], None]) -> None:
+        """Call `settle` once with the end of the turn that is the last to answer one of these prompts."""
+        left = set(prompts)
+
+        def ended(ident: str, end: TurnEnd) -> None:
+            left.discard(ident)
+            if not left:
+                settle(end)
+
+        for ident in prompts:
+            self._settling[ident] = partial(ended, ident)
 
     def cancel(self, cause: CancelCause, *, keep_inbox: bool = False) -> None:
         """End the running turn and discard what waits; prompts that wait are settled as aborted at once.
