@@ -21,6 +21,7 @@ class Stage:
         self.state = root / "state"
         self.clients: list[Client] = []
         self.secrets: list[str] = []
+        self.oracle = schema.stable
         for folder in (self.project, self.logs):
             folder.mkdir()
 
@@ -57,7 +58,7 @@ class Stage:
         for client in self.clients:
             ended = client.agent.end() if client.agent.popen.poll() is None else None
             wrong += [ended] if ended else []
-            wrong += invariants.broken(client.trace, self.secrets) + schema.stable().trace(client.trace)
+            wrong += invariants.broken(client.trace, self.secrets) + self.oracle().trace(client.trace)
             said = client.agent.stderr().decode("utf-8", "replace")
             wrong += [f"stderr: {said[-600:]}"] if said else []
         return wrong + [f"left running: {words[:100]}" for words in left_behind(self.mark)]

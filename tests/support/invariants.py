@@ -166,8 +166,13 @@ class _Book:
         if asked["method"] == "session/prompt" and not session.open:
             left = {ident: status for ident, status in session.calls.items() if ORDER.get(status) != ENDED}
             self.wrong += [f"call {ident} stays {status} at the end of its turn" for ident, status in left.items()]
-        if asked["method"] in CLOSES and "result" in value:
+        if asked["method"] in CLOSES and "result" in value and not self._opens_again(key):
             del self._known[key]
+
+    def _opens_again(self, key: str) -> bool:
+        """Return whether the client has asked for the session once more, behind the call that closed it."""
+        waiting = (a for a in self._asked.values() if a["method"] in OPENS and isinstance(a.get("params"), dict))
+        return any(id_key(a["params"].get("sessionId")) == key for a in waiting)
 
     def _named(self, frame: Frame, params: Obj) -> None:
         session = self._known.get(id_key(params["sessionId"]))

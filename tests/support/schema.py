@@ -170,3 +170,9 @@ class Oracle:
 def stable() -> Oracle:
     """Return the oracle of the stable v1 schema; Node's packages are installed when they are not there."""
     return Oracle(json.loads((node.schema_folder() / "schema.json").read_text("utf-8")))
+
+
+@cache
+def unstable() -> Oracle:
+    """Return the oracle of the schema that has what no stable version of the protocol has yet."""
+    return Oracle(json.loads((node.schema_folder() / "schema.unstable.json").read_text("utf-8")))
