@@ -73,6 +73,23 @@ async def test_cancel_through_the_python_client(stage: Stage) -> None:
         assert (await asyncio.wait_for(hanging, 10)).stop_reason == "cancelled"
 
 
+async def test_a_session_is_loaded_by_another_process_through_the_python_client(stage: Stage) -> None:
+    async with spawn(stage, Person()) as (connection, _):
+        await connection.initialize(protocol_version=1)
+        session = await connection.new_session(cwd=str(stage.project), mcp_servers=[])
+        await connection.prompt(session_id=session.session_id, prompt=[text_block(script("say Remember me."))])
+    later = Person()
+    async with spawn(stage, later) as (connection, _):
+        await connection.initialize(protocol_version=1)
+        listed = await connection.list_sessions()
+        assert [one.session_id for one in listed.sessions] == [session.session_id]
+        await connection.load_session(cwd=str(stage.project), session_id=session.session_id, mcp_servers=[])
+    assert (later.text("user_message_chunk"), later.text("agent_message_chunk")) == (
+        script("say Remember me."),
+        "Remember me.",
+    )
+
+
 async def test_an_unknown_session_is_an_error_with_its_id(stage: Stage) -> None:
     async with spawn(stage, Person()) as (connection, _):
         await connection.initialize(protocol_version=1)

@@ -36,10 +36,15 @@ def test_a_session_through_the_reference_client(stage: Stage) -> None:
     data = {"sessionId": "nobody", "details": "Session not found: nobody"}
     assert told["refused"] == {"code": -32002, "data": data}
     assert told["exitCode"] == 0
-    assert text(told["updates"], "agent_thought_chunk") == "Hm."
-    assert text(told["updates"], "agent_message_chunk") == "Hello from the script.Begun.Again."
+    said = "Hello from the script.Begun.Again."
+    assert text(told["live"], "agent_thought_chunk") == text(told["replayed"], "agent_thought_chunk") == "Hm."
+    assert text(told["live"], "agent_message_chunk") == said
+    assert text(told["replayed"], "agent_message_chunk") == said
+    assert text(told["live"], "user_message_chunk") == ""
+    assert text(told["replayed"], "user_message_chunk").count("@script") == 3
+    assert (told["listed"], told["closed"], told["deleted"], told["left"]) == ([True], {}, {}, [])
     frames = [
         {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}}
-        for update in told["updates"]
+        for update in [*told["live"], *told["replayed"]]
     ]
     assert [why for frame in frames for why in schema.stable().frame(frame)] == []

@@ -1,6 +1,6 @@
 // One session through the client of the reference SDK, which checks every message against its own schema.
 // usage: node session.mjs CWD COMMAND ARGS...
-// Prints one JSON object: what each step gave, and the updates in order.
+// Prints one JSON object: what each step gave, the updates of the turns, and those of the replay.
 
 import { spawn } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
@@ -9,6 +9,8 @@ import * as acp from '@agentclientprotocol/sdk';
 const [cwd, command, ...args] = process.argv.slice(2);
 const agent = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd });
 const updates = [];
+const live = [];
+const replayed = [];
 const seen = new Map();
 
 /** Resolves once an update of that kind has come since the last call. */
@@ -59,9 +61,18 @@ await app.connectWith(streams, async (context) => {
       () => null,
       (error) => ({ code: error.code, data: error.data }),
     );
+
+  told.listed = (await context.request(methods.session.list, { cwd })).sessions.map((one) => one.sessionId === sessionId);
+  told.closed = await context.request(methods.session.close, { sessionId });
+  live.push(...updates.splice(0));
+  told.loaded = await context.request(methods.session.load, { sessionId, cwd, mcpServers: [] });
+  replayed.push(...updates.splice(0));
+  told.deleted = await context.request(methods.session.delete, { sessionId });
+  told.left = (await context.request(methods.session.list, { cwd })).sessions;
 });
 
 agent.stdin.end();
 told.exitCode = await new Promise((resolve) => agent.on('exit', resolve));
-told.updates = updates;
+told.live = live;
+told.replayed = replayed;
 console.log(JSON.stringify(told));
