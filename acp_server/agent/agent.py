@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 from acp_server.agent.inbox import Inbox
 from acp_server.agent.services import AgentServices
@@ -22,9 +21,6 @@ from acp_server.messages.blocks import Message
 from acp_server.messages.chunks import LlmFailure
 from acp_server.messages.request import CallConfig
 from acp_server.session.session import Session
-
-MAX_STEPS: Final = 200
-"""Model requests of one turn at most; then the turn ends and the person is told so."""
 
 
 @dataclass(slots=True)
@@ -38,7 +34,7 @@ class Agent:
     """The agent of one session."""
 
     def __init__(
-        self, session: Session, services: AgentServices, config: CallConfig, *, max_steps: int = MAX_STEPS
+        self, session: Session, services: AgentServices, config: CallConfig, *, max_steps: int | None = None
     ) -> None:
         self.session = session
         self.config = config
@@ -184,7 +180,7 @@ class Agent:
             config=lambda: self.config,
             number=number,
             entering=claimed,
-            max_steps=self._max_steps,
+            max_steps=self._services.max_steps() if self._max_steps is None else self._max_steps,
             untitled=self._untitled,
             first_request=not self._requested,
         )

@@ -6,10 +6,12 @@ When to try again is `llm.retry`'s decision.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_server.agent.hooks import wrap_stream
 from acp_server.agent.request import options_from_log
 from acp_server.agent.services import AgentServices, TurnPlace
 from acp_server.base.cancel import Cancelled, CancelToken
@@ -20,7 +22,7 @@ from acp_server.llm.waiting import pause, until
 from acp_server.messages.assembler import BlockAssembler
 from acp_server.messages.blocks import Block, Message, ModelSource
 from acp_server.messages.chunk_codec import chunk_to_json, failure_to_json, usage_to_json
-from acp_server.messages.chunks import FinishChunk, LlmFailure, TokenUsage
+from acp_server.messages.chunks import FinishChunk, LlmFailure, StreamChunk, TokenUsage
 from acp_server.messages.codec import message_to_json
 from acp_server.messages.request import CallConfig
 from acp_server.session.events import APPEND
@@ -95,7 +97,7 @@ class AnswerSource:
         await self.services.journal.flush()  # no request leaves before what led to it is durable
         try:
             self.cancel.raise_if_cancelled()
-            async with aclosing(call.stream(options_from_log(self.session), self.cancel)) as stream:
+            async with aclosing(self._stream(call)) as stream:
                 async for chunk in stream:
                     event = self.session.append(
                         "assistant/chunk",
@@ -110,6 +112,13 @@ class AnswerSource:
         except Cancelled:
             attempt.finish = ABORTED
         return attempt
+
+    def _stream(self, call: PreparedCall) -> AsyncGenerator[StreamChunk, None]:
+        options = options_from_log(self.session)
+        stream = call.stream(options, self.cancel)
+        if not self.services.hooks.stream.items:
+            return stream
+        return wrap_stream(self.services.hooks, self.place.in_session(self.session), options, stream)
 
     async def _room(self) -> None:
         await until(self.services.journal.room(), self.cancel)

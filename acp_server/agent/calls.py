@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_server.agent.tools import CallPlace, ToolBox, ToolOutcome, failed
-from acp_server.base.cancel import CancelToken
+from acp_server.agent.hooks import Deny, decide_call, execute_call, revise_outcome
+from acp_server.agent.services import AgentServices
+from acp_server.agent.tools import CallPlace, ToolOutcome, failed
+from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.json_value import JsonValue
-from acp_server.base.ports import Journal
 from acp_server.messages.blocks import Message, ToolCallBlock, ToolResultBlock, ToolSource
 from acp_server.messages.codec import message_to_json
 from acp_server.session.events import APPEND
@@ -41,9 +42,7 @@ class CallRunner:
     """Runs the calls of one step; `concluded` and `contexts` tell what they asked for."""
 
     session: Session
-    tools: ToolBox
-    journal: Journal
-    new_id: Callable[[], str]
+    services: AgentServices
     turn: int
     step: int
     cancel: CancelToken
@@ -55,7 +54,7 @@ class CallRunner:
         window: deque[_Started] = deque()
         left = deque(calls)
         while left:
-            alone = not self.tools.parallel(left[0])
+            alone = not self.services.tools.parallel(left[0])
             await self._drain(window, 0 if alone else POOL - 1)
             if self.cancel.cancelled:
                 break
@@ -66,12 +65,18 @@ class CallRunner:
         for call in left:
             self._commit(call, self._log_call(call), NOT_STARTED)
 
+    async def _finished(self, first: _Started) -> None:
+        """Commit a call that has ended."""
+        outcome = first.task.result()
+        if self.services.hooks.post_tool.items:
+            outcome = await revise_outcome(self.services.hooks, self._place(first.call), outcome)
+        self._commit(first.call, first.seq, outcome)
+
     async def _drain(self, window: deque[_Started], running: int) -> None:
         """Commit what is due, in order, until at most that many calls run (0: until all are committed)."""
         while window:
             while window and window[0].task.done():
-                first = window.popleft()
-                self._commit(first.call, first.seq, first.task.result())
+                await self._finished(window.popleft())
             busy = [started.task for started in window if not started.task.done()]
             if len(busy) <= running:
                 return
@@ -79,13 +84,31 @@ class CallRunner:
 
     async def _start(self, call: ToolCallBlock) -> _Started:
         seq = self._log_call(call)
-        await self.journal.flush()  # a tool may have effects only once its call is durable
-        place = CallPlace(self.session.id, self.turn, self.step, call)
-        return _Started(call, seq, asyncio.create_task(self._contained(place)))
+        await self.services.journal.flush()  # a tool may have effects only once its call is durable
+        place = self._place(call)
+        refusal = await self._refusal(place) if self.services.hooks.pre_tool.items else None
+        running = self._contained(place) if refusal is None else _given(refusal)
+        return _Started(call, seq, asyncio.create_task(running))
+
+    def _place(self, call: ToolCallBlock) -> CallPlace:
+        return CallPlace(self.session.id, self.turn, self.step, call)
+
+    async def _refusal(self, place: CallPlace) -> ToolOutcome | None:
+        """Return the outcome of a call that may not run, or None; asked for one call at a time, in order."""
+        try:
+            decision = await decide_call(self.services.hooks, place, self.services.ask, self.cancel)
+        except Cancelled:
+            return NOT_STARTED
+        if isinstance(decision, Deny):
+            return failed("DeniedError", "DENIED", f"the call was not allowed: {decision.reason}")
+        return None
 
     async def _contained(self, place: CallPlace) -> ToolOutcome:
+        tools, hooks = self.services.tools, self.services.hooks
         try:
-            return await self.tools.run(place, self.cancel)
+            if hooks.execute.items:
+                return await execute_call(hooks, place, self.cancel, lambda: tools.run(place, self.cancel))
+            return await tools.run(place, self.cancel)
         except Exception as error:  # noqa: BLE001 - a toolbox that breaks its contract fails the call, not the turn
             return failed(type(error).__name__, "TOOL_FAILED", f"the tool {place.call.name!r} failed")
 
@@ -101,7 +124,7 @@ class CallRunner:
 
     def _commit(self, call: ToolCallBlock, seq: int, outcome: ToolOutcome) -> None:
         result = ToolResultBlock(call.id, outcome.content, outcome.error is not None)
-        message = Message(self.new_id(), "user", (result,), ToolSource(call.id))
+        message = Message(self.services.ids.new(), "user", (result,), ToolSource(call.id))
         data: dict[str, JsonValue] = {"turn": self.turn, "step": self.step, "message": message_to_json(message)}
         if outcome.error is not None:
             data["error"] = {"name": outcome.error.name, "code": outcome.error.code}
@@ -110,3 +133,7 @@ class CallRunner:
         self.session.append("tool/result", data, surface_op=APPEND, sources=(seq,))
         self.contexts.extend(outcome.contexts)
         self.concluded = self.concluded or (outcome.concludes_turn and outcome.error is None)
+
+
+async def _given(outcome: ToolOutcome) -> ToolOutcome:
+    return outcome

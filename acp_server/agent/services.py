@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
 
+from acp_server.agent.contexts import Context
+from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks, StepPlace
+from acp_server.agent.system_prompt import SECTIONS, Section
 from acp_server.agent.tools import ToolBox
+from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Clock, Flow, HeldJournal, Ids
 from acp_server.base.values import value
 from acp_server.llm.runtime import LlmRuntime
+from acp_server.session.events import SessionEvent
+from acp_server.session.session import Session
+from acp_server.session.title import fallback_for
+
+Title: TypeAlias = Callable[[SessionEvent], dict[str, JsonValue] | None]
+"""Returns the data of the `session/title` that an event gives a session without one, or None."""
+MAX_STEPS: Final = 200
+"""Model requests of one turn at most; then the turn ends and the person is told so."""
 
 
 @value
@@ -26,6 +39,15 @@ class AgentServices:
     ids: Ids
     random: Callable[[], float]
     report: Callable[[BaseException], None]
+    hooks: Hooks = NO_HOOKS
+    sections: Callable[[], tuple[Section, ...]] = lambda: SECTIONS
+    """Asked before each request, as are the contexts."""
+    contexts: Callable[[], tuple[Context, ...]] = lambda: ()
+    title: Title = fallback_for
+    max_steps: Callable[[], int] = lambda: MAX_STEPS
+    """Asked when a turn begins."""
+    ask: Asking | None = None
+    """Puts a question to the person; None while nobody can be asked."""
 
 
 @value
@@ -34,3 +56,7 @@ class TurnPlace:
 
     turn: int
     step: int
+
+    def in_session(self, session: Session) -> StepPlace:
+        """Return the place as hooks get it."""
+        return StepPlace(session.id, session.header.cwd, self.turn, self.step)

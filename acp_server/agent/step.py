@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from acp_server.agent.answer import AnswerSource, log_answer
 from acp_server.agent.calls import CallRunner
+from acp_server.agent.hooks import shape_request
 from acp_server.agent.request import log_header
 from acp_server.agent.services import AgentServices, TurnPlace
-from acp_server.agent.system_prompt import system_text
+from acp_server.agent.system_prompt import render_system
 from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
@@ -47,16 +48,20 @@ class Step:
             ServerError: the request cannot be made, or the log refused.
         """
         runtime = await until(self.services.runtime(), self.cancel)
-        call = runtime.prepare(self.config)
+        config = self.config
+        if self.services.hooks.request.items:
+            config = await shape_request(self.services.hooks, self.place.in_session(self.session), config, self.cancel)
+        call = runtime.prepare(config)
         tools = tuple(self.services.tools.schemas())
-        log_header(self.session, call, system_text(self.session.header.cwd), tools, first=self.first_request)
+        system = render_system(self.services.sections(), self.session.header.cwd)
+        log_header(self.session, call, system, tools, first=self.first_request)
         source = AnswerSource(self.session, self.services, self.cancel, self.place)
         attempt = await source.ask(runtime, call)
         blocks = attempt.assembler.blocks()
-        message = source.message(self.config, blocks, attempt.assembler.replay_state)
+        message = source.message(config, blocks, attempt.assembler.replay_state)
         seq = log_answer(self.session, self.place, message, attempt)
         if attempt.finish.kind == "refusal":
-            self._remove_exchange(source.message(self.config, ()), seq)
+            self._remove_exchange(source.message(config, ()), seq)
             return TurnEnd("refusal")
         if attempt.finish.kind == "max-tokens":
             return TurnEnd("max-tokens")
@@ -73,9 +78,7 @@ class Step:
     async def _run_calls(self, calls: list[ToolCallBlock]) -> TurnEnd | None:
         runner = CallRunner(
             session=self.session,
-            tools=self.services.tools,
-            journal=self.services.journal,
-            new_id=self.services.ids.new,
+            services=self.services,
             turn=self.place.turn,
             step=self.place.step,
             cancel=self.cancel,

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from acp_server.agent.answer import ModelFailed
+from acp_server.agent.contexts import snapshot
+from acp_server.agent.hooks import Reject, StepPlace, before_the_end, enter_step
 from acp_server.agent.inbox import Inbox
 from acp_server.agent.services import AgentServices, TurnPlace
 from acp_server.agent.step import Step
@@ -22,7 +24,6 @@ from acp_server.messages.codec import message_to_json
 from acp_server.messages.request import CallConfig
 from acp_server.session.events import APPEND
 from acp_server.session.session import Session
-from acp_server.session.title import fallback_for
 
 
 @dataclass(slots=True)
@@ -75,13 +76,22 @@ class Turn:
         entering, end = tuple(self.entering), None
         start = self.session.seq
         while True:
+            if end is not None and not entering:
+                entering = await self._stopping(end)
+                if not entering:
+                    return end
             if not entering and self.step == 0:
                 return COMPLETED
-            if end is not None and not entering:
-                return end
             self.cancel.raise_if_cancelled()
             if self.step == self.max_steps:
                 return TurnEnd("max-turn-requests")
+            if self.services.hooks.pre_step.items:
+                entry = await enter_step(self.services.hooks, self._place(self.step + 1), entering, self.cancel)
+                if isinstance(entry, Reject):
+                    return TurnEnd("blocked")
+                entering = entry.messages
+                if not entering and self.step == 0:
+                    return COMPLETED
             ended = await self._one_step(entering, start)
             if end is None or end.kind != "max-tokens":  # a cut answer is told, whatever follows
                 end = ended
@@ -96,6 +106,9 @@ class Turn:
         try:
             for message in entering:
                 self._enter(message)
+            state = snapshot(self.session, self.services.contexts(), self.services.ids.new)
+            if state is not None:
+                self._enter(state)
             step = Step(
                 session=self.session,
                 services=self.services,
@@ -111,9 +124,22 @@ class Turn:
         finally:
             self.session.append("step/end", place)
 
+    def _place(self, step: int) -> StepPlace:
+        return TurnPlace(self.number, step).in_session(self.session)
+
+    async def _stopping(self, end: TurnEnd) -> tuple[Message, ...]:
+        """Return what hooks let the turn go on with; nothing but an answer that is complete can go on."""
+        hooks = self.services.hooks
+        if not hooks.turn_stopping.items or end.kind != "completed":
+            return ()
+        messages = await before_the_end(hooks, self._place(self.step), end, self.cancel, self.services.report)
+        for message in messages:
+            self.inbox.insert("next-step", message)
+        return self.inbox.claim("next-step")
+
     def _enter(self, message: Message) -> None:
         event = self.session.append("user/message", message_to_json(message), surface_op=APPEND)
-        title = fallback_for(event) if self.untitled else None
+        title = self.services.title(event) if self.untitled else None
         if title is not None:
             self.session.append("session/title", title)
             self.untitled = False
