@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from acp_server.acp.failures import auth_required, invalid
+from acp_server.acp.failures import auth_required, invalid, refused
 from acp_server.acp.handshake import AUTH_METHODS
+from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.errors import RpcError
 from acp_server.messages.request import CallConfig
 
@@ -52,7 +53,7 @@ class Access:
         """
         match method_id:
             case "provider-key":
-                if self.models.default() is None:
+                if self._default() is None:
                     raise self._required()
             case "demo":
                 self.demo = True
@@ -62,7 +63,7 @@ class Access:
 
     def config(self) -> CallConfig:
         """Return where a session's requests go; raise RpcError -32000 when nobody can answer."""
-        config = self.models.default() or (DEMO if self.demo else None)
+        config = self._default() or (DEMO if self.demo else None)
         if config is None:
             raise self._required()
         return config
@@ -70,6 +71,12 @@ class Access:
     def usable(self, config: CallConfig) -> bool:
         """Return whether a session that went there before can go on there."""
         return self.models.usable(config) or (self.demo and config == DEMO)
+
+    def _default(self) -> CallConfig | None:
+        try:
+            return self.models.default()
+        except ServerError as error:
+            raise refused(error) from error
 
     def _required(self) -> RpcError:
         return auth_required(self.models.missing(), AUTH_METHODS)

@@ -39,13 +39,13 @@ class Command:
         return {"name": self.name, "description": self.description, **hint}
 
 
-def find_command(prompt: Sequence[Mapping[str, Any]]) -> tuple[Command, str] | None:
+def find_command(prompt: Sequence[Mapping[str, Any]], commands: Sequence[Command]) -> tuple[Command, str] | None:
     """Return the command that the prompt's first text names, with its arguments, or None."""
     first = next((block.get("text") for block in prompt if block["type"] == "text"), None)
     if not isinstance(first, str) or first[:1] not in ("/", "\\"):
         return None
     name, _, args = first[1:].partition(" ")
-    command = COMMANDS.get(name.strip())
+    command = next((command for command in commands if command.name == name.strip()), None)
     return None if command is None else (command, args.strip())
 
 
@@ -72,8 +72,8 @@ def run_command(agent: Agent, command: Command, args: str, ids: Ids, settle: Cal
     return bool(prompts)
 
 
-def _help(_agent: Agent, _args: str) -> str:
-    return "\n".join(f"- `/{command.name}`: {command.description}" for command in COMMANDS.values())
+def _help(commands: Sequence[Command]) -> str:
+    return "\n".join(f"- `/{command.name}`: {command.description}" for command in commands)
 
 
 def _status(agent: Agent, _args: str) -> str:
@@ -114,12 +114,15 @@ def _parked(agent: Agent, args: str) -> str | Started:
     return "\n".join([*lines, "Send `/parked run` to run them, or `/parked drop` to drop them."])
 
 
-COMMANDS: Final[Mapping[str, Command]] = {
-    command.name: command
-    for command in (
-        Command("help", "Shows the commands.", _help),
+def shipped_commands(known: Callable[[], Sequence[Command]]) -> tuple[Command, ...]:
+    """Return the commands that are shipped; `known` gives all that there are, which is what the help shows."""
+    return (
+        Command("help", "Shows the commands.", lambda _agent, _args: _help(known())),
         Command("status", "Shows this session's model, size and log.", _status),
         Command("rename", "Gives this session a title.", _rename, "title"),
         Command("parked", "Shows, runs or drops prompts that a crash left unanswered.", _parked, "run | drop"),
     )
-}
+
+
+SHIPPED: Final[tuple[Command, ...]] = shipped_commands(lambda: SHIPPED)
+"""For who composes no others."""

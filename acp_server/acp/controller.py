@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from acp_server.acp.commands import COMMANDS
+from acp_server.acp.commands import SHIPPED, Command
 from acp_server.acp.frames import chunk_template, update_frame
 from acp_server.acp.updates import THOUGHT, Presenter, TextUpdate, Update
 from acp_server.agent.agent import Agent
@@ -26,10 +26,18 @@ REPLAYED_AT_ONCE: Final = 200
 class Controller:
     """A session that the client has open. Until `go_live` its events are shown by `replay` alone."""
 
-    def __init__(self, agent: Agent, outbox: Outbox, *, takes_notices: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        outbox: Outbox,
+        *,
+        takes_notices: Callable[[], bool],
+        commands: Callable[[], Sequence[Command]] = lambda: SHIPPED,
+    ) -> None:
         self.agent = agent
         self._outbox = outbox
         self._takes_notices = takes_notices
+        self._commands = commands
         self._presenter = Presenter()
         self._templates: dict[tuple[str, str], Callable[[str], bytes]] = {}
         self._untold: list[str] = []
@@ -68,9 +76,13 @@ class Controller:
 
     def greet(self) -> None:
         """Send what follows the answer that announced the session."""
-        commands = [command.to_json() for command in COMMANDS.values()]
-        self._put({"sessionUpdate": "available_commands_update", "availableCommands": commands})
+        self.show_commands()
         self._tell_all()
+
+    def show_commands(self) -> None:
+        """Send the slash commands that there are."""
+        commands = [command.to_json() for command in self._commands()]
+        self._put({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 
     def tell(self, sentence: str) -> None:
         """Tell the person: at once where the client takes notices, else within the next turn (clause U-14)."""

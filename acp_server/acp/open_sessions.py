@@ -8,10 +8,11 @@ from the moment it came until it is done; what comes for that session meanwhile 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from acp_server.acp import params
+from acp_server.acp.commands import SHIPPED, Command
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import session_not_found
 from acp_server.agent.agent import Agent
@@ -27,9 +28,16 @@ Route: TypeAlias = Callable[[params.Params, Inbound], Answer | Awaitable[Answer]
 class OpenSessions:
     """Controllers by session id."""
 
-    def __init__(self, registry: AgentRegistry, outbox: Outbox) -> None:
+    def __init__(
+        self,
+        registry: AgentRegistry,
+        outbox: Outbox,
+        commands: Callable[[], Sequence[Command]] = lambda: SHIPPED,
+    ) -> None:
         self._registry = registry
         self._outbox = outbox
+        self.commands = commands
+        """Gives the slash commands that there are."""
         self._open: dict[str, Controller] = {}
         self._last: dict[str, asyncio.Future[None]] = {}
         """By session: what is done once the newest of the calls that wait or have the session alone is."""
@@ -38,9 +46,19 @@ class OpenSessions:
 
     def add(self, agent: Agent) -> Controller:
         """Return the controller of a session that is open from here on; it is not live yet."""
-        controller = Controller(agent, self._outbox, takes_notices=lambda: self.takes_notices)
+        controller = Controller(agent, self._outbox, takes_notices=lambda: self.takes_notices, commands=self.commands)
         self._open[controller.id] = controller
         return controller
+
+    def tell_all(self, sentence: str) -> None:
+        """Tell the person in every open session."""
+        for controller in self._open.values():
+            controller.tell(sentence)
+
+    def show_commands(self) -> None:
+        """Send the slash commands anew in every open session."""
+        for controller in self._open.values():
+            controller.show_commands()
 
     def get(self, ident: str) -> Controller | None:
         """Return the open session, or None."""

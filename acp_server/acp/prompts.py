@@ -71,7 +71,7 @@ class Prompts:
         """Run a turn: `session/prompt`. The answer comes when the turn has ended."""
         controller = self._sessions.find(given)
         prompt = params.prompt_blocks(given)
-        found = find_command(prompt)
+        found = find_command(prompt, self._sessions.commands())
         blocks = blocks_of(prompt)
         settle, stop = self._settling(controller, request)
         try:

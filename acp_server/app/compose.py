@@ -11,15 +11,24 @@ from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.prompts import Prompts
 from acp_server.acp.server import Server
 from acp_server.acp.stored import Stored
+from acp_server.agent.agent import Agent
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.services import AgentServices
-from acp_server.agent.tools import NoTools
 from acp_server.app.clock import RandomIds, SystemClock, uniform
+from acp_server.app.components import Components
+from acp_server.app.composition import Composition
 from acp_server.app.journal import NewJournal, ReadOnlyJournal, StoredJournal
+from acp_server.app.limits import DEFAULT
 from acp_server.app.log_file import LogFile
+from acp_server.app.model_facts import NO_FACTS
+from acp_server.app.options import ServeOptions
 from acp_server.app.places import account_home, find_places
-from acp_server.app.providers import EnvironmentModels
+from acp_server.app.providers import ConfiguredModels, ModelOffer
+from acp_server.app.registries import LogChoice, Registries, StoreEntry
+from acp_server.app.session_access import SessionAccess
+from acp_server.app.toolbox import Toolbox
 from acp_server.app.warm_up import WarmUp
+from acp_server.base.errors import ServerError
 from acp_server.base.ports import HeldJournal
 from acp_server.base.values import value
 from acp_server.jsonrpc.connection import Connection
@@ -49,6 +58,7 @@ class Graph:
     server: Server
     models: WarmUp[ModelRuntime]
     store: WarmUp[SessionPersistence]
+    composition: Composition
 
     def warm_up_soon(self) -> None:
         """Load what a turn needs once the first requests had their chance."""
@@ -62,49 +72,59 @@ class Graph:
             await self.store.loaded.shutdown()
         if self.models.ready:
             await self.models.loaded.close()
+        await self.composition.close()
 
 
-def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, *, unstable: bool) -> Graph:
-    """Build everything that serves one client; nothing is opened, started or sent by it."""
+def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options: ServeOptions) -> Graph:
+    """Build everything that serves one client; nothing is sent by it."""
+    store: WarmUp[SessionPersistence] = WarmUp(lambda: _store(tables).make())
+    models = WarmUp(lambda: _load_models(tables))
+    access = SessionAccess(store.result, log.report)
+    tables = Registries(environment, access)
+    composition = Composition(
+        environment,
+        Components(tables),
+        profile=options.profile,
+        patches=options.patches,
+        tell=lambda sentence: sessions.tell_all(sentence),  # noqa: PLW0108 - it is made below
+    )
+    tables.logs.subscribe(lambda: _turn_log(tables, log))
+    composition.start()
+
     trace = Trace(lambda line: log.write("trace", line)) if log.shows("trace") else None
     outbox = Outbox(tap=None if trace is None else trace.outbound)
     clock, ids = SystemClock(), RandomIds()
-    models = WarmUp(lambda: _load_models(environment))
-    store = WarmUp(lambda: _load_store(environment))
-    access = Access(EnvironmentModels(environment))
-
-    def journal_for(session: Session, read_only: str | None) -> HeldJournal:
-        def tell(health: StorageHealth) -> None:
-            controller = sessions.get(session.id)
-            if controller is not None and health.reason is not None:
-                controller.tell(health.reason)
-
-        if read_only is not None:
-            return ReadOnlyJournal(read_only, lambda: store.loaded.close(session.id))
-        if session.first_live_seq == 0 and session.seq == 0:
-            return NewJournal(session, store.result, tell)
-        return StoredJournal(session, store.loaded, tell)
+    login = Access(ConfiguredModels(environment, tables.adapters, tables.default_models, composition.require))
 
     def services_for(session: Session, read_only: str | None) -> AgentServices:
         return AgentServices(
-            runtime=lambda: _runtime(models),
-            tools=NoTools(),
-            journal=journal_for(session, read_only),
+            runtime=lambda: _runtime(models, tables),
+            tools=Toolbox(tables.tools, session.header.cwd),
+            journal=_journal(session, read_only, store, sessions),
             flow=outbox,
             clock=clock,
             ids=ids,
             random=uniform,
             report=log.report,
+            hooks=tables.hooks,
+            sections=lambda: tables.sections.items,
+            contexts=lambda: tables.contexts.items,
+            title=lambda event: None if tables.titles.last is None else tables.titles.last(event),
+            max_steps=lambda: (tables.limits.last or DEFAULT).max_steps,
         )
 
     def ready() -> None:
         find_places(environment, account_home)
 
     registry = AgentRegistry(SessionStore(clock.now_ms, lambda error, _event: log.report(error)), services_for)
-    sessions = OpenSessions(registry, outbox)
-    prompts = Prompts(registry, sessions, access, clock=clock, ids=ids, ready=ready)
-    stored = Stored(registry, sessions, access, store.result, clock=clock, ids=ids)
-    server = Server(sessions, prompts, stored, access, unstable=unstable)
+    sessions = OpenSessions(registry, outbox, lambda: tables.commands.items)
+    tables.commands.subscribe(sessions.show_commands)
+    access.serve(tables.observers, tables.projections)
+    registry.observe(created=access.opened, disposed=access.closed)
+    registry.observe(created=lambda agent: _greet(agent, tables, sessions, composition), disposed=_nothing)
+    prompts = Prompts(registry, sessions, login, clock=clock, ids=ids, ready=ready)
+    stored = Stored(registry, sessions, login, store.result, clock=clock, ids=ids)
+    server = Server(sessions, prompts, stored, login, unstable=options.unstable)
     peer = Peer(server.routes(), outbox, log.note, gate=server.gate)
     connection = Connection(
         stdio,
@@ -113,22 +133,71 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, *, unsta
         tap=None if trace is None else trace.inbound,
         hint=lambda text: log.write("error", text),
     )
-    return Graph(connection, peer, sessions, server, models, store)
+    return Graph(connection, peer, sessions, server, models, store, composition)
 
 
-def _load_models(environment: Mapping[str, str]) -> ModelRuntime:
+def _journal(
+    session: Session, read_only: str | None, store: WarmUp[SessionPersistence], sessions: OpenSessions
+) -> HeldJournal:
+    def tell(health: StorageHealth) -> None:
+        controller = sessions.get(session.id)
+        if controller is not None and health.reason is not None:
+            controller.tell(health.reason)
+
+    if read_only is not None:
+        return ReadOnlyJournal(read_only, lambda: store.loaded.close(session.id))
+    if session.first_live_seq == 0 and session.seq == 0:
+        return NewJournal(session, store.result, tell)
+    return StoredJournal(session, store.loaded, tell)
+
+
+def _greet(agent: Agent, tables: Registries, sessions: OpenSessions, composition: Composition) -> None:
+    """Tell a new session's person what holds for the whole process, once its controller is there."""
+    entry = tables.stores.last
+    sentences = [text for text in (composition.notice, None if entry is None else entry.notice) if text is not None]
+
+    def tell() -> None:
+        controller = sessions.get(agent.session.id)
+        for sentence in sentences:
+            if controller is not None:
+                controller.tell(sentence)
+
+    asyncio.get_running_loop().call_soon(tell)
+    agent.session.observe(lambda event: composition.check() if event.type == "turn/start" else None)
+    composition.watch()
+
+
+def _turn_log(tables: Registries, log: LogFile) -> None:
+    choice = tables.logs.last or LogChoice(None, None)
+    wrong = log.turn_to(choice.file, choice.level)
+    if wrong is not None:
+        raise ServerError("LOG_FAILED", wrong)
+
+
+def _store(tables: Registries) -> StoreEntry:
+    entry = tables.stores.last
+    if entry is None:
+        raise ServerError("NO_STORE", "No row registers a store of sessions.")
+    return entry
+
+
+def _load_models(tables: Registries) -> ModelRuntime:
     """Runs in the warm-up thread: the import is what takes the time."""
     from acp_server.app.model_runtime import ModelRuntime  # noqa: PLC0415 - the HTTP stack is not for the start path
 
-    return ModelRuntime(environment)
+    return ModelRuntime(_offer(tables))
 
 
-def _load_store(environment: Mapping[str, str]) -> SessionPersistence:
-    """Runs in the warm-up thread: likewise."""
-    from acp_server.persistence.jsonl import JsonlPersistence  # noqa: PLC0415 - compression is not for the start path
-
-    return JsonlPersistence(find_places(environment, account_home).sessions)
+def _offer(tables: Registries) -> ModelOffer:
+    limits, facts = tables.limits.last or DEFAULT, tables.facts.last or NO_FACTS
+    return ModelOffer(tables.adapters.items, limits.http, limits.retry, facts)
 
 
-async def _runtime(models: WarmUp[ModelRuntime]) -> LlmRuntime:
-    return (await models.result()).runtime
+async def _runtime(models: WarmUp[ModelRuntime], tables: Registries) -> LlmRuntime:
+    loaded = await models.result()
+    loaded.apply(_offer(tables))
+    return loaded.runtime
+
+
+def _nothing(_agent: Agent) -> None:
+    return None

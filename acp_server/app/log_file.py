@@ -19,8 +19,21 @@ class LogFile:
     """
 
     def __init__(self, path: str | None, level: Level) -> None:
-        self._fd = None if path is None else os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._named = path is not None
+        self._fd = None if path is None else _opened(path)
         self._shown = LEVELS[: LEVELS.index(level) + 1]
+
+    def turn_to(self, path: str | None, level: Level | None) -> str | None:
+        """Write to that file from here on, unless the command line named one; return why that fails, or None."""
+        if self._named:
+            return None
+        self.close()
+        self._shown = LEVELS[: LEVELS.index(level or "info") + 1]
+        try:
+            self._fd = None if path is None else _opened(path)
+        except OSError as error:
+            return f"The log {path} cannot be written: {error.strerror}."
+        return None
 
     def shows(self, level: Level) -> bool:
         """Return whether lines of that level are written."""
@@ -64,3 +77,7 @@ class LibraryLog(logging.Handler):
         self._log.write(level, f"{record.name}: {record.getMessage()}")
         if record.exc_info and record.exc_info[1] is not None:
             self._log.report(record.exc_info[1])
+
+
+def _opened(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,58 +1,144 @@
-"""The model runtime of a process: every provider of the environment over the one HTTP driver, and the scripted one.
+"""The model runtime of a process: every registered provider, over the one HTTP driver where it is needed.
 
 Imported by the warm-up thread, since the HTTP stack takes a third of a second to load.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
-from acp_server.app.providers import PROVIDERS, SCRIPTED, Provider
-from acp_server.llm.adapter import WireProtocol
+from acp_server.app.keys import KeySource
+from acp_server.app.model_facts import ModelFacts
+from acp_server.app.providers import ModelKit, ModelOffer
+from acp_server.base.cancel import CancelToken
+from acp_server.llm.adapter import Adapter, ModelInfo, WireProtocol
 from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol
-from acp_server.llm.adapters.chat.dialects import dialect_for
+from acp_server.llm.adapters.chat.dialects import DIALECTS, dialect_for
 from acp_server.llm.adapters.chat.protocol import ChatProtocol
 from acp_server.llm.adapters.responses.protocol import ResponsesProtocol
-from acp_server.llm.catalog import facts_of, known_models
+from acp_server.llm.catalog import known_models, lookup
 from acp_server.llm.http import HttpTransport
-from acp_server.llm.http_adapter import Endpoint, HttpAdapter
+from acp_server.llm.http_adapter import Endpoint, Facts, HttpAdapter, no_key
+from acp_server.llm.registration import Listing, Registration
 from acp_server.llm.runtime import LlmRuntime
-from acp_server.llm.scripted.adapter import ScriptedAdapter
+from acp_server.messages.chunks import StreamChunk
+from acp_server.messages.request import GenerateOptions
 
 
 class ModelRuntime:
     """The runtime with its adapters; `close` hangs every connection up."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, offer: ModelOffer) -> None:
         self.runtime = LlmRuntime()
-        self._transport = HttpTransport()
+        self._offer = offer
+        self._transport = HttpTransport(offer.http)
         self._transport.warm()
-        self.runtime.register([SCRIPTED], ScriptedAdapter())
-        for provider in PROVIDERS:
-            self.runtime.register([provider.name], self._adapter(provider, environment))
+        self._replaced: list[HttpTransport] = []
+        self._registrations: list[Registration] = []
+        self._register()
+
+    def apply(self, offer: ModelOffer) -> None:
+        """Serve what is offered; requests that run go on with the adapter that they began with."""
+        if offer == self._offer:
+            return
+        if offer.http != self._offer.http:
+            self._replaced.append(self._transport)
+            self._transport = HttpTransport(offer.http)
+        self._offer = offer
+        for registration in self._registrations:
+            registration.dispose()
+        self._register()
 
     async def close(self) -> None:
         """Hang up."""
-        await self._transport.close()
+        for transport in (*self._replaced, self._transport):
+            await transport.close()
 
-    def _adapter(self, provider: Provider, environment: Mapping[str, str]) -> HttpAdapter:
-        url = provider.url(environment)
-        endpoint = Endpoint(provider.name, url, partial(provider.key, environment), provider.key_variable)
-        return HttpAdapter(
-            endpoint,
-            _wire(provider, url),
-            self._transport,
-            facts=facts_of(provider.catalog),
-            known=known_models(provider.catalog),
-        )
+    def _register(self) -> None:
+        kit = ModelKit(self._transport, self._offer.http, self._offer.facts)
+        self._registrations = []
+        for entry in self._offer.entries:
+            adapter = entry.make(kit)
+            names = self._offer.facts.names(entry.name)
+            if names and not isinstance(adapter, HttpAdapter | FreshKey):
+                adapter = Stated(adapter, self._offer.facts)
+            self._registrations.append(self.runtime.register([entry.name], adapter, self._offer.retry))
 
 
-def _wire(provider: Provider, url: str) -> WireProtocol:
-    match provider.protocol:
-        case "chat":
-            return ChatProtocol(dialect_for(provider.name, url))
+def http_adapter(config: Mapping[str, Any], url: str, key: KeySource | None, kit: ModelKit) -> Adapter:
+    """Return the adapter of a provider over HTTP, as its row's config says."""
+    name = config["name"]
+    endpoint = Endpoint(
+        name,
+        url,
+        no_key if key is None else key.read,
+        None if key is None else key.name,
+        key_required=key is not None,
+        headers=config.get("headers", {}),
+    )
+    catalog = config.get("catalog", name)
+
+    def facts(model: str) -> ModelInfo | None:
+        return kit.facts.over(name, model, lookup(catalog, model))
+
+    known = [info.id for info in known_models(catalog)]
+    listed = dict.fromkeys((*config.get("models", ()), *kit.facts.names(name), *known))
+    infos = [facts(model) or ModelInfo(name, model, model) for model in listed]
+    adapter = HttpAdapter(
+        endpoint, _wire(config, url, facts), kit.transport, facts=facts, known=infos, limits=kit.limits
+    )
+    return adapter if key is None or not key.slow else FreshKey(adapter, key)
+
+
+class FreshKey:
+    """An adapter whose key is looked for in a thread before each request; see Adapter."""
+
+    def __init__(self, adapter: HttpAdapter, key: KeySource) -> None:
+        self._adapter = adapter
+        self._key = key
+
+    def models(self, provider: str) -> Sequence[ModelInfo]:
+        """See Listing."""
+        return self._adapter.models(provider)
+
+    def model(self, provider: str, model: str) -> ModelInfo:
+        """See Adapter."""
+        return self._adapter.model(provider, model)
+
+    async def stream(self, options: GenerateOptions, cancel: CancelToken) -> AsyncIterator[StreamChunk]:
+        """See Adapter."""
+        await asyncio.to_thread(self._key.read)
+        async for chunk in self._adapter.stream(options, cancel):
+            yield chunk
+
+
+class Stated:
+    """An adapter whose models are known by the settings too; see Adapter."""
+
+    def __init__(self, adapter: Adapter, facts: ModelFacts) -> None:
+        self._adapter = adapter
+        self._facts = facts
+        self.stream = adapter.stream
+
+    def models(self, provider: str) -> Sequence[ModelInfo]:
+        """See Listing."""
+        listed = self._adapter.models(provider) if isinstance(self._adapter, Listing) else ()
+        return [self._facts.over(provider, info.id, info) or info for info in listed]
+
+    def model(self, provider: str, model: str) -> ModelInfo:
+        """See Adapter."""
+        info = self._adapter.model(provider, model)
+        return self._facts.over(provider, model, info) or info
+
+
+def _wire(config: Mapping[str, Any], url: str, facts: Facts) -> WireProtocol:
+    match config["protocol"]:
         case "responses":
-            return ResponsesProtocol(facts=facts_of(provider.catalog))
+            return ResponsesProtocol(facts=facts)
         case "messages":
-            return AnthropicProtocol(facts=facts_of(provider.catalog))
+            return AnthropicProtocol(facts=facts)
+        case _:
+            dialect = config.get("dialect")
+            return ChatProtocol(dialect_for(config["name"], url) if dialect is None else DIALECTS[dialect])

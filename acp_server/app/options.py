@@ -11,10 +11,13 @@ class ServeOptions:
     """How to serve.
 
     `log` is the file of the diagnostic log, `wait` whether running turns may end after the input has, `unstable`
-    whether methods are offered that no stable version of the protocol has.
+    whether methods are offered that no stable version of the protocol has. `profile` names what the process is made
+    of, `patches` are files that change it.
     """
 
     log: str | None = None
     log_level: Level = "info"
     wait: bool = False
     unstable: bool = False
+    profile: str | None = None
+    patches: tuple[str, ...] = ()

@@ -1,131 +1,135 @@
-"""The providers that are known without any setting, and which of them has a key in the environment.
+"""The providers of models that components have registered, and which of them can be used.
 
-Keys, endpoints and the model come from the process's environment alone, never from a file of the workspace
-(docs/threats.md). Values of keys stay in this module's callers' hands: nothing here prints one.
+Keys, endpoints and the model come from the process's environment and the person's settings, never from a file of the
+workspace (docs/settings.md, clause F-7). Values of keys stay with whoever makes a request: nothing here prints one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Final
 
+from acp_server.app.model_facts import ModelFacts
 from acp_server.base.errors import ServerError
+from acp_server.base.registered import Registered
 from acp_server.base.values import value
+from acp_server.llm.adapter import Adapter, Transport
+from acp_server.llm.limits import HttpLimits
+from acp_server.llm.retry import RetryPolicy
 from acp_server.messages.request import CallConfig
 
-Protocol: TypeAlias = Literal["chat", "responses", "messages"]
 MODEL_VARIABLE: Final = "ACP_SERVER_MODEL"
-SCRIPTED: Final = "scripted"
 
 
 @value
-class Provider:
-    """One provider: its wire protocol, where it is, and where its key is found."""
+class ModelKit:
+    """What a provider's adapter may be made of: the one HTTP driver, its limits, facts of the settings."""
+
+    transport: Transport
+    limits: HttpLimits
+    facts: ModelFacts
+
+
+@value
+class ProviderEntry:
+    """One provider.
+
+    Attributes:
+        name: as in `provider/model`.
+        make: makes its adapter; called in a thread, once the first turn is near, and again when settings change.
+        ready: whether requests can be made: a key is there, or none is needed.
+        missing: what is missing while it is not ready, in words: "Set NAME".
+        default_model: the model that is used when nobody names one; None: the provider is never chosen by itself.
+        only_named: whether it answers only when the person has named it, as the scripted models do.
+    """
 
     name: str
-    protocol: Protocol
-    key_variable: str
-    url_variable: str
-    default_url: str
-    default_model: str
-    catalog: str
-    """Under which provider the catalogue holds its models."""
-
-    def key(self, environment: Mapping[str, str]) -> str | None:
-        """Return the key, or None when the variable is missing or blank."""
-        return environment.get(self.key_variable, "").strip() or None
-
-    def url(self, environment: Mapping[str, str]) -> str:
-        """Return the base URL without a slash at its end."""
-        return (environment.get(self.url_variable, "").strip() or self.default_url).rstrip("/")
+    make: Callable[[ModelKit], Adapter]
+    ready: Callable[[], bool] = lambda: True
+    missing: str = "Nothing"
+    default_model: str | None = None
+    only_named: bool = False
 
 
-PROVIDERS: Final = (
-    Provider(
-        name="deepseek",
-        protocol="chat",
-        key_variable="DEEPSEEK_API_KEY",
-        url_variable="DEEPSEEK_BASE_URL",
-        default_url="https://api.deepseek.com",
-        default_model="deepseek-flash",
-        catalog="deepseek",
-    ),
-    Provider(
-        name="anthropic",
-        protocol="messages",
-        key_variable="ANTHROPIC_API_KEY",
-        url_variable="ANTHROPIC_BASE_URL",
-        default_url="https://api.anthropic.com",
-        default_model="claude-sonnet-5-5",
-        catalog="anthropic",
-    ),
-    Provider(
-        name="openai",
-        protocol="chat",
-        key_variable="OPENAI_API_KEY",
-        url_variable="OPENAI_BASE_URL",
-        default_url="https://api.openai.com/v1",
-        default_model="gpt-5.6",
-        catalog="openai",
-    ),
-    Provider(
-        name="openai-responses",
-        protocol="responses",
-        key_variable="OPENAI_API_KEY",
-        url_variable="OPENAI_BASE_URL",
-        default_url="https://api.openai.com/v1",
-        default_model="gpt-5.6",
-        catalog="openai",
-    ),
-)
-"""In the order in which a key decides, when no model is named."""
+@value
+class ModelOffer:
+    """Everything that decides which adapters there are and how they are used."""
+
+    entries: tuple[ProviderEntry, ...]
+    http: HttpLimits
+    retry: RetryPolicy
+    facts: ModelFacts
 
 
-class EnvironmentModels:
-    """The models that the environment gives access to."""
+class ConfiguredModels:
+    """The models that the process can reach; see acp.access.Models."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        entries: Registered[ProviderEntry],
+        defaults: Registered[CallConfig],
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self._environment = environment
+        self._entries = entries
+        self._defaults = defaults
+        self._check = check
 
     def default(self) -> CallConfig | None:
-        """Return the named model when its provider has a key, else the first provider's with one, else None.
+        """Return the named model when its provider is ready, else the first provider's that is, else None.
+
+        The environment names before the settings do.
 
         Raises:
-            ServerError: INVALID_MODEL when ACP_SERVER_MODEL is malformed or names an unknown provider.
+            ServerError: INVALID_MODEL when the named model is malformed or its provider unknown; what keeps the
+                process from working at all.
         """
+        self._check()
         named = self._environment.get(MODEL_VARIABLE, "").strip()
         if named:
-            return self._named(named)
-        for provider in PROVIDERS:
-            if provider.key(self._environment) is not None:
-                return CallConfig(provider.name, provider.default_model)
+            return self._named(_parsed(named), MODEL_VARIABLE)
+        setting = self._defaults.last
+        if setting is not None:
+            return self._named(setting, "The setting model")
+        for entry in self._entries.items:
+            if entry.default_model is not None and entry.ready():
+                return CallConfig(entry.name, entry.default_model)
         return None
 
     def usable(self, config: CallConfig) -> bool:
-        """Return whether the provider is known and has a key; the scripted one only when it was named."""
-        if config.provider == SCRIPTED:
-            return self._environment.get(MODEL_VARIABLE, "").strip().startswith(f"{SCRIPTED}/")
-        keyed = {provider.name for provider in PROVIDERS if provider.key(self._environment) is not None}
-        return config.provider in keyed
+        """Return whether the provider is known and ready; a scripted one only when it was named."""
+        entry = self._entries.find(config.provider)
+        if entry is None:
+            return False
+        if entry.only_named:
+            named = self._environment.get(MODEL_VARIABLE, "").strip().partition("/")[0]
+            setting = self._defaults.last
+            return entry.name in (named, setting.provider if setting is not None else "")
+        return entry.ready()
 
     def missing(self) -> str:
-        """Return one sentence that says which key is missing."""
+        """Return one sentence that says what is missing."""
         named = self._environment.get(MODEL_VARIABLE, "").strip()
-        name = named.partition("/")[0]
-        for provider in PROVIDERS:
-            if provider.name == name:
-                return f"Set {provider.key_variable} to use the model {named}."
-        variables = list(dict.fromkeys(provider.key_variable for provider in PROVIDERS))
-        return f"Set one of {', '.join(variables)}, or choose the demo model."
+        if not named and self._defaults.last is not None:
+            named = f"{self._defaults.last.provider}/{self._defaults.last.model}"
+        entry = self._entries.find(named.partition("/")[0])
+        if entry is not None:
+            return f"{entry.missing} to use the model {named}."
+        ways = dict.fromkeys(entry.missing for entry in self._entries.items if entry.default_model is not None)
+        names = ", ".join(way.removeprefix("Set ") for way in ways)
+        return f"Set one of {names}, or choose the demo model."
 
-    def _named(self, named: str) -> CallConfig | None:
-        name, slash, model = named.partition("/")
-        if not slash or not name or not model:
-            raise ServerError("INVALID_MODEL", f"{MODEL_VARIABLE} is {named!r}; it must be provider/model.")
-        if name == SCRIPTED:
-            return CallConfig(SCRIPTED, model)
-        for provider in PROVIDERS:
-            if provider.name == name:
-                return None if provider.key(self._environment) is None else CallConfig(name, model)
-        known = ", ".join([SCRIPTED, *(provider.name for provider in PROVIDERS)])
-        raise ServerError("INVALID_MODEL", f"{MODEL_VARIABLE} names the provider {name!r}; known are {known}.")
+    def _named(self, config: CallConfig, who: str) -> CallConfig | None:
+        entry = self._entries.find(config.provider)
+        if entry is None:
+            known = ", ".join(entry.name for entry in self._entries.items)
+            raise ServerError("INVALID_MODEL", f"{who} names the provider {config.provider!r}; known are {known}.")
+        return config if entry.ready() else None
+
+
+def _parsed(named: str) -> CallConfig:
+    provider, slash, model = named.partition("/")
+    if not slash or not provider or not model:
+        raise ServerError("INVALID_MODEL", f"{MODEL_VARIABLE} is {named!r}; it must be provider/model.")
+    return CallConfig(provider, model)

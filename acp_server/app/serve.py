@@ -46,7 +46,7 @@ def serve(stdio: Stdio, start: Start, options: ServeOptions | None, parent: int)
 
 
 async def _serve(stdio: Stdio, start: Start, options: ServeOptions, parent: int, log: LogFile) -> int:
-    graph = compose(os.environ, stdio, log, unstable=options.unstable)
+    graph = compose(os.environ, stdio, log, options)
     lifetime = Lifetime(parent, graph.connection.stop, _exit_now)
     lifetime.start()
     if start.initialized is not None:

@@ -52,6 +52,9 @@ PURE: tuple[str, ...] = (
     "acp.times",
     "acp.tool_cards",
     "acp.updates",
+    "app.model_facts",
+    "app.rows",
+    "app.toml_lines",
 )
 """Modules, and packages with all that is in them, that have to be functions of their arguments.
 

@@ -1,0 +1,1 @@
+"""The bundles that are shipped, as data: one TOML file each."""

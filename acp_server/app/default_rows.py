@@ -1,0 +1,122 @@
+"""The rows of the bundles `base` and `acp`, as code: what a process is made of that nobody has configured.
+
+Made from the bundles by `python -m tests.support.generated`, since reading TOML takes longer than all of these rows.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from acp_server.app.rows import Row
+
+ROWS: Final = (
+    Row(
+        id="log",
+        component="acp_server.app.parts.process:log",
+        config={},
+    ),
+    Row(
+        id="store",
+        component="acp_server.app.parts.process:store",
+        config={"persistence": "disk"},
+    ),
+    Row(
+        id="limits",
+        component="acp_server.app.parts.process:limits",
+        config={},
+    ),
+    Row(
+        id="default-model",
+        component="acp_server.app.parts.models:default_model",
+        config={},
+    ),
+    Row(
+        id="models",
+        component="acp_server.app.parts.models:overrides",
+        config={},
+    ),
+    Row(
+        id="provider-deepseek",
+        component="acp_server.app.parts.models:provider",
+        config={
+            "name": "deepseek",
+            "protocol": "chat",
+            "base_url": "https://api.deepseek.com",
+            "base_url_env": "DEEPSEEK_BASE_URL",
+            "key": {"env": "DEEPSEEK_API_KEY"},
+            "default_model": "deepseek-flash",
+            "catalog": "deepseek",
+        },
+    ),
+    Row(
+        id="provider-anthropic",
+        component="acp_server.app.parts.models:provider",
+        config={
+            "name": "anthropic",
+            "protocol": "messages",
+            "base_url": "https://api.anthropic.com",
+            "base_url_env": "ANTHROPIC_BASE_URL",
+            "key": {"env": "ANTHROPIC_API_KEY"},
+            "default_model": "claude-sonnet-5-5",
+            "catalog": "anthropic",
+        },
+    ),
+    Row(
+        id="provider-openai",
+        component="acp_server.app.parts.models:provider",
+        config={
+            "name": "openai",
+            "protocol": "chat",
+            "base_url": "https://api.openai.com/v1",
+            "base_url_env": "OPENAI_BASE_URL",
+            "key": {"env": "OPENAI_API_KEY"},
+            "default_model": "gpt-5.6",
+            "catalog": "openai",
+        },
+    ),
+    Row(
+        id="provider-openai-responses",
+        component="acp_server.app.parts.models:provider",
+        config={
+            "name": "openai-responses",
+            "protocol": "responses",
+            "base_url": "https://api.openai.com/v1",
+            "base_url_env": "OPENAI_BASE_URL",
+            "key": {"env": "OPENAI_API_KEY"},
+            "default_model": "gpt-5.6",
+            "catalog": "openai",
+        },
+    ),
+    Row(
+        id="scripted",
+        component="acp_server.app.parts.models:scripted",
+        config={},
+    ),
+    Row(
+        id="identity",
+        component="acp_server.app.parts.prompt:identity",
+        config={},
+    ),
+    Row(
+        id="project-directory",
+        component="acp_server.app.parts.prompt:project_directory",
+        config={},
+    ),
+    Row(
+        id="title",
+        component="acp_server.app.parts.prompt:first_words_title",
+        config={},
+    ),
+    Row(
+        id="acp",
+        component="acp_server.app.parts.front:acp",
+        config={},
+        requires=("store",),
+    ),
+    Row(
+        id="commands",
+        component="acp_server.app.parts.front:commands",
+        config={},
+        requires=("acp",),
+    ),
+)

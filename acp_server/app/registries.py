@@ -1,0 +1,129 @@
+"""What components register, by kind; and what one component is given to do so.
+
+Owns the tables of a process and that whatever a component has registered goes away with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeAlias, TypeVar
+
+from acp_server.acp.commands import Command
+from acp_server.agent.contexts import Context
+from acp_server.agent.hooks import Execute, Hooks, PostTool, PreStep, PreTool, Request, Stream, TurnStopping
+from acp_server.agent.services import Title
+from acp_server.agent.system_prompt import Section
+from acp_server.app.limits import Limits
+from acp_server.app.log_file import Level
+from acp_server.app.model_facts import ModelFacts
+from acp_server.app.providers import ProviderEntry
+from acp_server.app.session_access import SessionAccess, SessionObserver
+from acp_server.base.registered import Registered
+from acp_server.base.values import value
+from acp_server.messages.request import CallConfig
+from acp_server.persistence.port import SessionPersistence
+from acp_server.session.projections import Projection
+from acp_server.tools.tool import AnyTool
+
+T = TypeVar("T")
+Undo: TypeAlias = Callable[[], None]
+
+
+@value
+class StoreEntry:
+    """A store of sessions: `make` may import and is called in a thread; `notice` is told in each session."""
+
+    make: Callable[[], SessionPersistence]
+    notice: str | None = None
+
+
+@value
+class LogChoice:
+    """Where the diagnostic log goes, and how much of it; None leaves it to the command line."""
+
+    file: str | None
+    level: Level | None
+
+
+class Registries:
+    """Every table of one process. Where only one counts (a title, a store, limits), the last one added does."""
+
+    def __init__(self, environment: Mapping[str, str], sessions: SessionAccess) -> None:
+        self.environment = environment
+        self.session_access = sessions
+        self.adapters: Registered[ProviderEntry] = Registered("provider", lambda entry: entry.name)
+        self.tools: Registered[AnyTool] = Registered("tool", lambda tool: tool.name)
+        self.sections: Registered[Section] = Registered("prompt section", lambda section: section.name)
+        self.contexts: Registered[Context] = Registered("context", lambda context: context.name)
+        self.commands: Registered[Command] = Registered("command", lambda command: command.name)
+        self.projections: Registered[Projection] = Registered("projection", lambda projection: projection.key)
+        self.titles: Registered[Title] = Registered("title")
+        self.observers: Registered[SessionObserver] = Registered("session observer")
+        self.stores: Registered[StoreEntry] = Registered("store")
+        self.limits: Registered[Limits] = Registered("limits")
+        self.facts: Registered[ModelFacts] = Registered("model facts")
+        self.default_models: Registered[CallConfig] = Registered("default model")
+        self.logs: Registered[LogChoice] = Registered("log")
+        self.fronts: Registered[str] = Registered("front end", str)
+        self.hooks = Hooks()
+
+
+class Adding(Generic[T]):
+    """One table as a component has it: what it adds is taken away when the component ends."""
+
+    __slots__ = ("_table", "_undo")
+
+    def __init__(self, table: Registered[T], undo: list[Undo]) -> None:
+        self._table = table
+        self._undo = undo
+
+    def add(self, item: T) -> None:
+        """Add the item; raise ServerError ALREADY_REGISTERED when its name is taken."""
+        self._undo.append(self._table.add(item))
+
+    @property
+    def items(self) -> tuple[T, ...]:
+        """Return everything in the table, that of other components too."""
+        return self._table.items
+
+
+class HookParts:
+    """The points of a turn, each a table (agent/hooks.py says what each may do)."""
+
+    def __init__(self, hooks: Hooks, undo: list[Undo]) -> None:
+        self.pre_step: Adding[PreStep] = Adding(hooks.pre_step, undo)
+        self.request: Adding[Request] = Adding(hooks.request, undo)
+        self.stream: Adding[Stream] = Adding(hooks.stream, undo)
+        self.pre_tool: Adding[PreTool] = Adding(hooks.pre_tool, undo)
+        self.execute: Adding[Execute] = Adding(hooks.execute, undo)
+        self.post_tool: Adding[PostTool] = Adding(hooks.post_tool, undo)
+        self.turn_stopping: Adding[TurnStopping] = Adding(hooks.turn_stopping, undo)
+
+
+class Parts:
+    """What a component's factory is given: the tables, and the environment of the process.
+
+    Attributes:
+        row: the id of the component's row.
+        sessions: the live sessions and the stored ones.
+    """
+
+    def __init__(self, row: str, tables: Registries, undo: list[Undo]) -> None:
+        self.row = row
+        self.environment = tables.environment
+        self.sessions = tables.session_access
+        self.adapters = Adding(tables.adapters, undo)
+        self.tools = Adding(tables.tools, undo)
+        self.sections = Adding(tables.sections, undo)
+        self.contexts = Adding(tables.contexts, undo)
+        self.commands = Adding(tables.commands, undo)
+        self.projections = Adding(tables.projections, undo)
+        self.titles = Adding(tables.titles, undo)
+        self.observers = Adding(tables.observers, undo)
+        self.stores = Adding(tables.stores, undo)
+        self.limits = Adding(tables.limits, undo)
+        self.facts = Adding(tables.facts, undo)
+        self.default_models = Adding(tables.default_models, undo)
+        self.logs = Adding(tables.logs, undo)
+        self.fronts = Adding(tables.fronts, undo)
+        self.hooks = HookParts(tables.hooks, undo)

@@ -1,0 +1,264 @@
+"""What may stand in settings, patches and bundles, as models.
+
+Owns every key, its type and its range (docs/settings.md lists them; schemas/settings.schema.json is made from here).
+Loaded only when there is a file to check: pydantic takes a tenth of a second. How a breach is told: `breaches`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, RootModel, model_validator
+
+PositiveInt = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Milliseconds = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Price = Annotated[float, Field(ge=0)]
+Words = Annotated[str, Field(min_length=1)]
+Dialect = Literal["generic", "openai", "deepseek", "openrouter", "ollama", "vllm", "llama.cpp", "lm-studio"]
+ModelName = Annotated[str, Field(pattern=r"^[^\s/]+/\S+$")]
+
+
+class Table(BaseModel):
+    """A table that has these keys and no others."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Key(Table):
+    """Where a key comes from: exactly one of the three."""
+
+    env: Words | None = Field(None, description="Name of the variable of the environment that holds the key.")
+    file: Words | None = Field(None, description="Absolute path of a file that its owner alone may read.")
+    command: Annotated[list[Words], Field(min_length=1)] | None = Field(
+        None, description="Program and arguments; the first line of its output is the key."
+    )
+
+    @model_validator(mode="after")
+    def one(self) -> Self:
+        """Refuse none and several."""
+        if sum(source is not None for source in (self.env, self.file, self.command)) != 1:
+            raise ValueError("needs exactly one of env, file and command")
+        return self
+
+
+class Provider(Table):
+    """A provider of models."""
+
+    protocol: Literal["chat", "responses", "messages"] | None = Field(None, description="The wire protocol.")
+    base_url: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = Field(
+        None, description="The protocol's path is joined to it."
+    )
+    base_url_env: Words | None = Field(None, description="A variable of the environment that wins over base_url.")
+    key: Key | None = Field(None, description="Where the key comes from; without it the server wants none.")
+    headers: dict[str, str] = Field({}, description="Further headers of every request.")
+    models: list[Words] = Field([], description="Names of models worth listing.")
+    default_model: Words | None = Field(None, description="The model that is used when nobody names one.")
+    dialect: Dialect | None = Field(
+        None, description="The family of servers, for the protocol chat; else told by address and name."
+    )
+    catalog: Words | None = Field(None, description="The provider under which the catalogue knows its models.")
+
+
+class ProviderRow(Provider):
+    """A provider as a row holds it."""
+
+    name: Annotated[str, Field(pattern=r"^[^\s/]{1,100}$")]
+
+    @model_validator(mode="after")
+    def whole(self) -> Self:
+        """Refuse a provider that says neither how nor where."""
+        for field in ("protocol", "base_url"):
+            if getattr(self, field) is None:
+                raise ValueError(f"needs {field}")
+        return self
+
+
+class Prices(Table):
+    """Prices in US dollars for a million tokens."""
+
+    input: Price | None = None
+    output: Price | None = None
+    cache_read: Price | None = None
+    cache_write: Price | None = None
+
+
+class Model(Table):
+    """Facts about a model, which win over the catalogue's."""
+
+    name: Words | None = Field(None, description="What lists call it.")
+    context_window: PositiveInt | None = Field(None, description="Tokens.")
+    max_output_tokens: PositiveInt | None = Field(None, description="Tokens.")
+    input: list[Literal["text", "image"]] | None = Field(None, description="What it reads.")
+    efforts: list[Words] | None = Field(None, description="Reasoning efforts that it offers.")
+    default_effort: Words | None = Field(None, description="The effort that is used when nobody names one.")
+    prices: Prices | None = None
+
+    @model_validator(mode="after")
+    def effort_is_offered(self) -> Self:
+        """Refuse a default effort that the same table does not offer."""
+        if self.default_effort is not None and self.efforts is not None and self.default_effort not in self.efforts:
+            raise ValueError("names a default_effort that is not among its efforts")
+        return self
+
+
+class Retry(Table):
+    """When a failed model request is made again."""
+
+    max_retries: Annotated[int, Field(ge=0, le=100)] | None = None
+    initial_ms: Annotated[Milliseconds, Field(gt=0)] | None = None
+    max_ms: Annotated[Milliseconds, Field(gt=0)] | None = None
+    provider_max_ms: Milliseconds | None = Field(None, description="The longest wait that a server may ask for.")
+    budget_ms: Milliseconds | None = Field(None, description="From the first try to the start of the last.")
+
+    @model_validator(mode="after")
+    def grows(self) -> Self:
+        """Refuse a first wait that is longer than the longest."""
+        if (self.initial_ms or 500) > (self.max_ms or 10_000):
+            raise ValueError("has an initial_ms that is longer than max_ms (500 and 10000 where they are not stated)")
+        return self
+
+
+class Limits(Table):
+    """How much and how long."""
+
+    max_steps: PositiveInt | None = Field(None, description="Model requests of one turn at most.")
+    connect_seconds: Seconds | None = None
+    first_byte_seconds: Seconds | None = None
+    silence_seconds: Seconds | None = Field(None, description="Between two reads of an answer.")
+    progress_seconds: Seconds | None = Field(None, description="Between two events of a stream.")
+    retry: Retry | None = None
+
+
+class Log(Table):
+    """The diagnostic log. `--log` on the command line wins."""
+
+    file: Annotated[str, Field(pattern=r"^/")] | None = None
+    level: Literal["error", "info", "debug", "trace"] | None = None
+
+
+class RowTable(Table):
+    """One row."""
+
+    id: Words
+    component: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")] = Field(description="module:factory")
+    config: dict[str, JsonValue] = {}
+    requires: list[Words] = Field([], description="Rows without which this one cannot be.")
+    disabled: bool = False
+
+
+class PatchTable(Table):
+    """A change of rows: of one by its id, or an insertion."""
+
+    id: Words | None = Field(None, description="The row that is changed.")
+    config: dict[str, JsonValue] | None = Field(None, description="Replaces the whole config of the row.")
+    disabled: bool | None = None
+    insert: list[RowTable] | None = None
+    before: Words | None = None
+    after: Words | None = None
+
+    @model_validator(mode="after")
+    def one_kind(self) -> Self:
+        """Refuse a patch that says nothing, or two things."""
+        if self.insert is None:
+            if self.id is None or (self.config is None and self.disabled is None):
+                raise ValueError("needs an id with config or disabled, or rows to insert")
+            if self.before is not None or self.after is not None:
+                raise ValueError("has before or after without rows to insert")
+        elif self.id is not None or self.config is not None or self.disabled is not None:
+            raise ValueError("either changes a row or inserts rows, not both")
+        elif self.before is not None and self.after is not None:
+            raise ValueError("has both before and after")
+        return self
+
+
+class Settings(Table):
+    """The settings of the server: one file, settings.toml."""
+
+    model: ModelName | None = Field(None, description="provider/model of sessions for which nobody names one.")
+    persistence: Literal["disk", "memory"] | None = Field(None, description="Whether sessions outlive the process.")
+    providers: dict[Annotated[str, Field(pattern=r"^[^\s/]{1,100}$")], Provider] = {}
+    models: dict[ModelName, Model] = Field({}, description='Facts about models, by "provider/model".')
+    limits: Limits | None = None
+    log: Log | None = None
+    patch: list[PatchTable] = Field([], description="Changes of the rows that the process is made of.")
+
+
+class PatchFile(Table):
+    """A file of patches, as --patch takes it."""
+
+    patch: list[PatchTable] = []
+
+
+class ProfileFile(Table):
+    """A profile: its bundles and its own patches."""
+
+    bundles: list[Words]
+    patch: list[PatchTable] = []
+
+
+class PluginTable(Table):
+    """An installed package of plugins, and the rows it brought."""
+
+    package: Words
+    version: str
+    folder: Words
+    rows: list[RowTable] = []
+
+
+class PluginFile(Table):
+    """What `acp-server plugin` has installed into a profile."""
+
+    plugin: list[PluginTable] = []
+
+
+class BundleFile(Table):
+    """A bundle."""
+
+    rows: list[RowTable] = []
+
+
+class DefaultModel(Table):
+    """The config of the row default-model."""
+
+    model: ModelName | None = None
+
+
+class Store(Table):
+    """The config of the row store."""
+
+    persistence: Literal["disk", "memory"] = "disk"
+
+
+class Identity(Table):
+    """The config of the row identity."""
+
+    text: Words | None = None
+
+
+class Models(RootModel[dict[ModelName, Model]]):
+    """The config of the row models."""
+
+
+class Nothing(Table):
+    """The config of a row that has none."""
+
+
+_PARTS: Final = "acp_server.app.parts"
+CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
+    f"{_PARTS}.process:log": Log,
+    f"{_PARTS}.process:store": Store,
+    f"{_PARTS}.process:limits": Limits,
+    f"{_PARTS}.models:default_model": DefaultModel,
+    f"{_PARTS}.models:overrides": Models,
+    f"{_PARTS}.models:provider": ProviderRow,
+    f"{_PARTS}.models:scripted": Nothing,
+    f"{_PARTS}.prompt:identity": Identity,
+    f"{_PARTS}.prompt:project_directory": Nothing,
+    f"{_PARTS}.prompt:first_words_title": Nothing,
+    f"{_PARTS}.front:acp": Nothing,
+    f"{_PARTS}.front:commands": Nothing,
+    f"{_PARTS}.front:headless": Nothing,
+}
+"""The models of the configs of our own components; those of others check theirs themselves."""

@@ -1,0 +1,72 @@
+"""Files that are made from others: `python -m tests.support.generated` writes them, tests hold them to be fresh."""
+
+from __future__ import annotations
+
+import json
+import pprint
+from pathlib import Path
+
+from acp_server.app.layers import TEMPLATES, bundle_rows
+from acp_server.app.rows import Row
+from acp_server.app.settings_schema import Settings
+from tests.support.launch import REPOSITORY
+
+ROWS_FILE = REPOSITORY / "acp_server" / "app" / "default_rows.py"
+SCHEMA_FILE = REPOSITORY / "schemas" / "settings.schema.json"
+
+_HEAD = '''"""The rows of the bundles `base` and `acp`, as code: what a process is made of that nobody has configured.
+
+Made from the bundles by `python -m tests.support.generated`, since reading TOML takes longer than all of these rows.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from acp_server.app.rows import Row
+
+ROWS: Final = (
+'''
+
+
+def rows_text() -> str:
+    rows = [row for name in TEMPLATES["acp"] for row in bundle_rows(name, "generated")]
+    return _HEAD + "".join(map(_row, rows)) + ")\n"
+
+
+def _row(row: Row) -> str:
+    lines = [f"    Row(\n        id={_text(row.id)},\n        component={_text(row.component)},\n"]
+    config = pprint.pformat(dict(row.config), width=100, sort_dicts=False).replace("'", '"')
+    inner = config.replace("\n", "\n        ")
+    if "\n" in config:
+        body = inner[1:-1].replace("\n         ", "\n            ")
+        lines.append(f"        config={{\n            {body},\n        }},\n")
+    else:
+        lines.append(f"        config={config},\n")
+    if row.requires:
+        lines.append(f"        requires=({', '.join(map(_text, row.requires))},),\n")
+    return "".join([*lines, "    ),\n"])
+
+
+def _text(words: str) -> str:
+    return json.dumps(words)
+
+
+def schema_text() -> str:
+    schema = Settings.model_json_schema()
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "acp-server settings"}
+    return json.dumps({**head, **{key: part for key, part in schema.items() if key != "title"}}, indent=2) + "\n"
+
+
+def main() -> None:
+    SCHEMA_FILE.parent.mkdir(exist_ok=True)
+    for path, text in ((ROWS_FILE, rows_text()), (SCHEMA_FILE, schema_text())):
+        _write(path, text)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
