@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from tests.cases.options import Options
 from tests.support import invariants, schema
 from tests.support.llm_script import Asked, text_of
 from tests.support.mock_llm import KEY
 from tests.support.trace import Obj, Trace
 
 
-def broken(trace: Trace, asked: Sequence[Asked], *, strict: bool) -> list[str]:
-    """Return what does not hold; strict adds the invariants and the schema of the protocol."""
+def broken(trace: Trace, asked: Sequence[Asked], options: Options) -> list[str]:
+    """Return what does not hold; this repository's server also keeps the invariants, and with strict the schema."""
     wrong = invariants.stdout_lines(trace) + invariants.answered_once(trace) + model_requests(asked)
-    if strict:
-        wrong += invariants.broken(trace, [KEY]) + schema.stable().trace(trace)
+    if options.own or options.strict:
+        wrong += invariants.broken(trace, [KEY])
+    if options.strict:
+        wrong += schema.stable().trace(trace)
     return list(dict.fromkeys(wrong))
 
 

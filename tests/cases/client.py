@@ -54,7 +54,7 @@ class CaseClient:
         """End the agent; return which of the things that always hold do not."""
         ended = self.client.agent.end()
         wrong = [ended] if ended else []
-        wrong += always.broken(self.trace, self.mock.asked, strict=self.options.strict)
+        wrong += always.broken(self.trace, self.mock.asked, self.options)
         wrong += [f"left running: {words[:100]}" for words in left_behind(self.place.mark)]
         return wrong + [f"changed outside the project: {path}" for path in self.place.strayed()]
 

@@ -53,7 +53,7 @@ def _run_once(case: Obj, lines: list[bytes], options: Options, notes: list[str])
     mock = MockLlm(Script.of_case(case), options.names.call, trace.poke)
     one = Run(options.agent, case, lines, place, mock, trace)
     try:
-        wrong = _judged(one, case, strict=options.strict)
+        wrong = _judged(one, case, options)
         if options.verbose:
             notes += traffic(trace, mock.asked, [place.stderr(n) for n in range(1, one.proc + 1)])
         return wrong
@@ -67,7 +67,7 @@ def _run_once(case: Obj, lines: list[bytes], options: Options, notes: list[str])
             place.remove()
 
 
-def _judged(one: Run, case: Obj, *, strict: bool) -> list[str]:
+def _judged(one: Run, case: Obj, options: Options) -> list[str]:
     """Take the steps and judge; files, log and process are judged while all is as the steps left it."""
     expect, wrong = dict(case["expect"]), []
     codes = {"exit_code": expect.pop("exit_code")} if "exit_code" in expect else {}
@@ -83,7 +83,7 @@ def _judged(one: Run, case: Obj, *, strict: bool) -> list[str]:
     wrong += [] if wrong else judge(one, codes)
     if one.agent.tail and one.proc not in one.trace.open_until:
         wrong.append(f"stdout ends without LF: {one.agent.tail[:60]!r}")
-    wrong += one.wrong + always.broken(one.trace, one.mock.asked, strict=strict)
+    wrong += one.wrong + always.broken(one.trace, one.mock.asked, options)
     wrong += [f"left running: {words[:100]}" for words in left_behind(one.place.mark)]
     return wrong + [f"changed outside the project: {path}" for path in one.place.strayed()]
 
