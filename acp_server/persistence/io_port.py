@@ -5,14 +5,12 @@ Every failure is an OSError with an errno. Paths are absolute. Nothing here is a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 OpenMode: TypeAlias = Literal["read", "write", "create", "lock"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(NamedTuple):
     """Facts of a file or directory at one moment; `mtime_ns` in nanoseconds since the epoch."""
 
     size: int
@@ -92,11 +90,9 @@ class LogIo(Protocol):
 
 def write_all(io: LogIo, handle: int, data: bytes, offset: int) -> None:
     """Write every byte, however few a call takes; raises OSError."""
-    view = memoryview(data)
-    while view:
-        written = io.write(handle, bytes(view) if len(view) < len(data) else data, offset)
-        view = view[written:]
-        offset += written
+    written = io.write(handle, data, offset)
+    while written < len(data):
+        written += io.write(handle, data[written:], offset + written)
 
 
 def read_all(io: LogIo, path: str, offset: int = 0) -> bytes:

@@ -7,7 +7,7 @@ later events follows the unreadable place, the place was once on stable storage.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from acp_server.persistence.batches import Encoding, find_batches, read_batch
 from acp_server.persistence.frames import BadBatch
@@ -16,8 +16,7 @@ from acp_server.persistence.rows import PackedRow
 from acp_server.session.header import SessionHeader
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSpan:
+class BatchSpan(NamedTuple):
     """Where one batch of events lies: bytes `offset` to `end`, events `first_seq` to `next_seq` (excluded)."""
 
     offset: int
