@@ -300,3 +300,33 @@ def test_the_death_of_the_parent_ends_it(stage: Stage) -> None:
     for fd in (ours, theirs, child):
         os.close(fd)
     assert ended, "the server outlives its parent"
+
+
+# -- what is written
+
+
+def test_every_frame_stays_below_ten_mib_whatever_the_model_says_at_once(stage: Stage) -> None:
+    text = "0123456789abcdef" * (12 * MIB // 16)
+    client, session = stage.open()
+    answer, turn = client.prompt(session, script("chunks 1", f"say {text}"))
+    assert (stop_reason(answer), client.said(turn) == text) == ("end_turn", True)
+    assert max(len(f.raw) for f in client.trace.frames if f.way == "got") < 10 * MIB
+
+
+@pytest.mark.parametrize(
+    ("half", "back"), [(r"\ud83d", "\ufffd"), (r"\udc00", "\ufffd"), (r"a\ud83d\ud83d\ude00b", "a\ufffd\U0001f600b")]
+)
+def test_half_a_surrogate_pair_comes_back_as_the_replacement_character(stage: Stage, half: str, back: str) -> None:
+    client, session = stage.open()
+    params = {"sessionId": session, "prompt": [{"type": "text", "text": "@script\nsay HALF"}]}
+    client.send_line(line("session/prompt", params, "half").replace(b"HALF", half.encode()))
+    assert stop_reason(client.answer("half")) == "end_turn"
+    assert client.said(client.turn("half")) == back
+
+
+def test_line_separators_of_unicode_are_written_as_escapes(stage: Stage) -> None:
+    client, session = stage.open()
+    _, turn = client.prompt(session, script("say a\u2028b\u2029c\u0085d"))
+    assert client.said(turn) == "a\u2028b\u2029c\u0085d"
+    raw = b"".join(f.raw for f in client.trace.frames if f.way == "got")
+    assert [mark for mark in ("\u2028", "\u2029", "\u0085") if mark.encode() in raw] == []
