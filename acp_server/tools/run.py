@@ -1,0 +1,95 @@
+"""Running one call to its end, whatever the tool does: in time, cancellable, and bounded in what it gives back.
+
+A tool that ignores its token is given a grace and is then ended as a task; the model is told that its effects are
+unknown. A result that is too long for the model goes to a file, which the model can read on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from acp_server.base.cancel import Cancelled
+from acp_server.base.values import replace, value
+from acp_server.messages.blocks import Block, TextBlock
+from acp_server.tools.tool import AnyTool, ToolContext, ToolError, ToolResult
+
+INLINE_BYTES: Final = 50_000
+"""Bytes of a result's text that the model gets; reference value of the project's design."""
+HEAD_SHARE: Final = 0.6
+Spill = Callable[[str, str], Awaitable[str | None]]
+"""Keeps a call's whole text and returns the path under which the model can read it, None where it cannot."""
+
+
+@value
+class Limits:
+    """Seconds that a call may take, and that a cancelled one may go on."""
+
+    seconds: float = 600.0
+    grace: float = 2.0
+
+
+async def run_tool(tool: AnyTool, arguments: Any, context: ToolContext, limits: Limits, spill: Spill) -> ToolResult:
+    """Return what the call gave.
+
+    Raises:
+        ToolError: what the tool raised; TOOL_TIMEOUT; ABORTED when the turn was cancelled.
+    """
+    task = asyncio.ensure_future(tool.run(arguments, context))
+    cancelled = asyncio.Event()
+    unsubscribe = context.cancel.subscribe(cancelled.set)
+    watching = asyncio.ensure_future(cancelled.wait())
+    try:
+        await asyncio.wait([task, watching], timeout=limits.seconds, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await _end(task, limits.grace if context.cancel.cancelled else 0.0)
+    finally:
+        unsubscribe()
+        watching.cancel()
+        task.cancel()
+    result = _outcome(tool, task, context)
+    return replace(result, content=await _bounded(result.content, context.call_id, spill))
+
+
+async def _end(task: asyncio.Future[ToolResult], grace: float) -> None:
+    """Give the task its grace, then end it and wait until it is gone, for another grace at most."""
+    await asyncio.wait([task], timeout=grace)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=max(grace, 1.0))
+
+
+def _outcome(tool: AnyTool, task: asyncio.Future[ToolResult], context: ToolContext) -> ToolResult:
+    if task.done() and not task.cancelled():
+        error = task.exception()
+        if error is None:
+            return task.result()  # what has happened is told, also when the turn was cancelled meanwhile
+        if isinstance(error, ToolError):
+            raise error
+        if not isinstance(error, Cancelled):
+            raise ToolError("TOOL_FAILED", f"{tool.name} failed because of a fault in the tool") from error
+    if context.cancel.cancelled:
+        raise ToolError("ABORTED", f"{tool.name} was stopped because the turn was cancelled; what it did is unknown")
+    raise ToolError("TOOL_TIMEOUT", f"{tool.name} took too long and was stopped; what it did is unknown")
+
+
+async def _bounded(content: tuple[Block, ...], call_id: str, spill: Spill) -> tuple[Block, ...]:
+    """Return the content with texts cut that are too long together; what is cut stays readable in a file."""
+    size = sum(len(block.text.encode()) for block in content if isinstance(block, TextBlock))
+    if size <= INLINE_BYTES:
+        return content
+    whole = "\n".join(block.text for block in content if isinstance(block, TextBlock))
+    path = await spill(call_id, whole)
+    others = tuple(block for block in content if not isinstance(block, TextBlock))
+    return (TextBlock(cut_text(whole, path)), *others)
+
+
+def cut_text(text: str, path: str | None) -> str:
+    """Return head and tail of a text that is too long, with a line between them that says what is missing."""
+    data = text.encode()
+    head = data[: int(INLINE_BYTES * HEAD_SHARE)].decode("utf-8", "ignore")
+    tail = data[-int(INLINE_BYTES * (1 - HEAD_SHARE)) :].decode("utf-8", "ignore")
+    missing = len(data) - len(head.encode()) - len(tail.encode())
+    where = f"; the whole text is in {path}" if path is not None else ""
+    return f"{head}\n[… {missing} bytes left out here{where} …]\n{tail}"
