@@ -11,8 +11,11 @@ from typing import Any, Final, TypeAlias
 
 from acp_server.acp.times import iso_utc
 from acp_server.acp.tool_cards import ToolCards
+from acp_server.base.json_value import JsonValue
 from acp_server.base.values import value
+from acp_server.messages.prices import CURRENCY
 from acp_server.session.events import APPEND, SessionEvent
+from acp_server.session.usage import UsageProjection, total_cost
 
 MESSAGE: Final = "agent_message_chunk"
 THOUGHT: Final = "agent_thought_chunk"
@@ -32,6 +35,7 @@ class TextUpdate:
 
 Update: TypeAlias = TextUpdate | dict[str, Any]
 NOTHING: Final[Sequence[Update]] = ()
+_SPENDING: Final = UsageProjection()
 
 
 class Presenter:
@@ -43,6 +47,7 @@ class Presenter:
         """Indexes of blocks of the running attempt of which something was shown."""
         self._cards = ToolCards()
         self._window: int | None = None
+        self._spent: JsonValue = _SPENDING.initial()
 
     def go_live(self) -> None:
         """From here on the person sees prompts as they are typed: echo none (clause P-16)."""
@@ -50,9 +55,10 @@ class Presenter:
 
     def present(self, event: SessionEvent) -> Sequence[Update]:
         """Return the updates that the event gives rise to, in order."""
+        if event.type == "assistant/chunk":
+            return self._chunk(event.data)
+        self._spent = _SPENDING.apply(self._spent, event)
         match event.type:
-            case "assistant/chunk":
-                return self._chunk(event.data)
             case "assistant/message":
                 return self._message(event)
             case "tool/call":
@@ -127,7 +133,9 @@ class Presenter:
             return NOTHING
         keys = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
         used = sum(usage.get(key) or 0 for key in keys)
-        return ({"sessionUpdate": "usage_update", "used": used, "size": self._window},)
+        amount = total_cost(self._spent)
+        cost = {} if amount is None else {"cost": {"amount": amount, "currency": CURRENCY}}
+        return ({"sessionUpdate": "usage_update", "used": used, "size": self._window, **cost},)
 
     def _user(self, event: SessionEvent) -> Sequence[Update]:
         message: Any = event.data

@@ -33,11 +33,12 @@ ABORTED: Final = FinishChunk("aborted", LlmFailure("ABORTED", "The turn was canc
 
 
 class ModelFailed(Exception):  # noqa: N818 - it carries a failure, which is told elsewhere
-    """The model did not answer, for good."""
+    """The model did not answer, for good; `usage` is what the last attempt used when no message tells of it."""
 
-    def __init__(self, failure: LlmFailure) -> None:
+    def __init__(self, failure: LlmFailure, usage: TokenUsage | None = None) -> None:
         super().__init__(failure.message)
         self.failure = failure
+        self.usage = usage
 
 
 @dataclass(slots=True)
@@ -74,9 +75,9 @@ class AnswerSource:
                 return attempt
             delay = self._delay(call, attempt, failure, retry + 1, self.services.clock.now_ms() - began)
             if delay is None:
-                self._keep_visible(attempt, call.config)
+                told = self._keep_visible(attempt, call.config)
                 self.cancel.raise_if_cancelled()
-                raise ModelFailed(failure)
+                raise ModelFailed(failure, None if told else attempt.assembler.usage)
             retry += 1
             usage = attempt.assembler.usage
             await self._wait(call, failure, usage, retry=retry, retry_id=retry_id, delay_ms=delay)
@@ -152,11 +153,12 @@ class AnswerSource:
         await pause(delay_ms / 1000, self.cancel, self.services.clock.sleep)
         self.session.append("llm/retry-started", {**place, "retry": retry})
 
-    def _keep_visible(self, attempt: Attempt, config: CallConfig) -> None:
-        """Keep what the person has seen of an answer that did not come to its end."""
+    def _keep_visible(self, attempt: Attempt, config: CallConfig) -> bool:
+        """Keep what the person has seen of an answer that did not come to its end; return whether that was anything."""
         visible = attempt.assembler.interrupted_blocks()
         if visible:
             log_answer(self.session, self.place, self.message(config, visible), attempt, interrupted=True)
+        return bool(visible)
 
     def message(self, config: CallConfig, blocks: tuple[Block, ...], replay_state: JsonValue = None) -> Message:
         """Return an assistant message with a fresh id."""

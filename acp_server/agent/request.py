@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from acp_server.base.json_value import JsonValue
 from acp_server.llm.runtime import PreparedCall
+from acp_server.messages.prices import prices_to_json
 from acp_server.messages.request import GenerateOptions, ToolSchema
 from acp_server.session.request_header import EpochHeader
 from acp_server.session.session import Session
@@ -28,6 +29,8 @@ def log_header(
     context: dict[str, JsonValue] = {"provider": call.config.provider, "model": call.config.model}
     if call.model.context_window is not None:
         context["contextWindow"] = call.model.context_window
+    if call.model.prices is not None:
+        context["prices"] = prices_to_json(call.model.prices)
     if session.request_context() != context:
         session.append("request/context", context)
 

@@ -17,9 +17,11 @@ from acp_server.agent.step import Step
 from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
+from acp_server.base.json_value import JsonValue
 from acp_server.llm.failure import LlmError
 from acp_server.messages.blocks import Message
-from acp_server.messages.chunks import LlmFailure
+from acp_server.messages.chunk_codec import usage_to_json
+from acp_server.messages.chunks import LlmFailure, TokenUsage
 from acp_server.messages.codec import message_to_json
 from acp_server.messages.request import CallConfig
 from acp_server.session.events import APPEND
@@ -44,12 +46,17 @@ class Turn:
     cancel: CancelToken = field(default_factory=CancelToken)
     step: int = 0
     requested: bool = False
+    untold: TokenUsage | None = None
+    """What a failed attempt used that left no message."""
 
     async def run(self) -> TurnEnd:
         """Run to the end, append `turn/end`, make it durable; return how it ended."""
         end = await self._contained()
+        ended: dict[str, JsonValue] = {"turn": self.number, "reason": end.to_json()}
+        if self.untold is not None:
+            ended["usage"] = usage_to_json(self.untold)
         try:
-            self.session.append("turn/end", {"turn": self.number, "reason": end.to_json()})
+            self.session.append("turn/end", ended)
             await self.services.journal.flush()
         except ServerError as error:
             self.services.report(error)
@@ -62,6 +69,7 @@ class Turn:
         except Cancelled as cancelled:
             return TurnEnd("aborted", cause=cancelled.cause)
         except ModelFailed as failed:
+            self.untold = failed.usage
             return TurnEnd("error", failure=failed.failure)
         except LlmError as error:
             return TurnEnd("error", failure=error.failure)

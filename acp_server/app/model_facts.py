@@ -7,6 +7,7 @@ from typing import Any
 
 from acp_server.base.values import replace, value
 from acp_server.llm.adapter import ModelInfo
+from acp_server.messages.prices import Prices
 
 
 @value
@@ -31,15 +32,22 @@ class ModelFacts:
         if "efforts" in facts:
             changes["efforts"] = tuple(facts["efforts"])
             changes.setdefault("default_effort", _kept_effort(info.default_effort, facts["efforts"]))
+        if "prices" in facts:
+            changes["prices"] = _prices(info.prices, facts["prices"])
         return replace(info, **changes)
-
-    def prices(self, provider: str, model: str) -> Mapping[str, float] | None:
-        """Return the model's prices in US dollars for a million tokens, or None."""
-        return self.table.get(f"{provider}/{model}", {}).get("prices")
 
 
 _PLAIN = ("name", "context_window", "max_output_tokens", "default_effort")
 NO_FACTS = ModelFacts({})
+
+_PRICES = ("input", "output", "cache_read", "cache_write")
+
+
+def _prices(known: Prices | None, stated: Mapping[str, float]) -> Prices | None:
+    """Return the stated prices over the known ones; whoever states one gives up those of long requests."""
+    kept = {} if known is None else {name: getattr(known, name) for name in _PRICES}
+    merged = {**kept, **stated}
+    return Prices(**merged) if {"input", "output"} <= merged.keys() else known
 
 
 def _kept_effort(effort: str | None, efforts: Sequence[str]) -> str | None:

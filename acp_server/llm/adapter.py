@@ -14,12 +14,13 @@ from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.base.values import value
 from acp_server.messages.chunks import LlmFailure, StreamChunk
+from acp_server.messages.prices import Prices
 from acp_server.messages.request import GenerateOptions
 
 
 @value
 class ModelInfo:
-    """What is known about a model; None means unknown. Sizes are in tokens."""
+    """What is known about a model; None means unknown. Sizes are in tokens, prices in dollars for a million of them."""
 
     provider: str
     id: str
@@ -29,6 +30,7 @@ class ModelInfo:
     input_modalities: frozenset[str] | None = None
     efforts: tuple[str, ...] = ()
     default_effort: str | None = None
+    prices: Prices | None = None
 
 
 class Adapter(Protocol):

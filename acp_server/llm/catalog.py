@@ -1,67 +1,18 @@
-"""Facts about well-known models, as data (docs/llm.md, table M).
+"""Looking well-known models up in the table of facts (docs/llm.md, table M). Pure.
 
 An unknown model works, with what is not known left None: a window is never guessed. Settings may state any of it.
-Sizes are in tokens. Efforts are those that the provider's interface documents; a model without any does not reason,
-or cannot be told how much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from acp_server.base.values import replace
 from acp_server.llm.adapter import ModelInfo
+from acp_server.llm.model_table import rows
 
-_TEXT: Final = frozenset({"text"})
-_IMAGES: Final = frozenset({"text", "image"})
-_DEEPSEEK: Final = ("off", "low", "high", "max")
-_CLAUDE_BUDGET: Final = ("off", "low", "medium", "high")
-_CLAUDE: Final = ("low", "medium", "high", "max")
-_CLAUDE_XHIGH: Final = ("low", "medium", "high", "xhigh", "max")
-_GPT: Final = ("off", "low", "medium", "high", "xhigh")
-_GPT_MAX: Final = (*_GPT, "max")
-
-_MILLION: Final = 1_000_000
-
-
-def _rows() -> Iterator[ModelInfo]:
-    yield ModelInfo("deepseek", "deepseek-flash", "DeepSeek Flash", _MILLION, 384_000, _IMAGES, _DEEPSEEK, "high")
-    yield ModelInfo("deepseek", "deepseek-v4-flash", "DeepSeek V4 Flash", _MILLION, 384_000, _TEXT, _DEEPSEEK, "high")
-    yield ModelInfo("deepseek", "deepseek-v4-pro", "DeepSeek V4 Pro", _MILLION, 384_000, _TEXT, _DEEPSEEK, "high")
-
-    yield ModelInfo("openai", "gpt-5.6", "GPT-5.6", 1_050_000, 128_000, _IMAGES, _GPT_MAX, "medium")
-    yield ModelInfo("openai", "gpt-5.6-sol", "GPT-5.6 Sol", 1_050_000, 128_000, _IMAGES, _GPT_MAX, "medium")
-    yield ModelInfo("openai", "gpt-5.6-terra", "GPT-5.6 Terra", 1_050_000, 128_000, _IMAGES, _GPT_MAX, "medium")
-    yield ModelInfo("openai", "gpt-5.6-luna", "GPT-5.6 Luna", 1_050_000, 128_000, _IMAGES, _GPT_MAX, "medium")
-    yield ModelInfo("openai", "gpt-5.5", "GPT-5.5", 1_050_000, 128_000, _IMAGES, _GPT, "medium")
-    yield ModelInfo("openai", "gpt-5.2", "GPT-5.2", 400_000, 128_000, _IMAGES, _GPT, "medium")
-    yield ModelInfo("openai", "gpt-5.1", "GPT-5.1", 400_000, 128_000, _IMAGES, _GPT[:4], "medium")
-    yield ModelInfo("openai", "gpt-4.1", "GPT-4.1", 1_047_576, 32_768, _IMAGES)
-
-    for name, efforts, effort in (
-        ("Fable 5.1", _CLAUDE_XHIGH, "high"),
-        ("Opus 5.5", _CLAUDE_XHIGH, "medium"),
-        ("Sonnet 5.5", _CLAUDE_XHIGH, "high"),
-        ("Haiku 5.5", _CLAUDE_XHIGH, "medium"),
-        ("Opus 5", _CLAUDE_XHIGH, "high"),
-        ("Sonnet 5", _CLAUDE_XHIGH, "high"),
-        ("Opus 4.7", _CLAUDE_XHIGH, "high"),
-        ("Opus 4.6", _CLAUDE, "high"),
-    ):
-        yield _claude(name, _MILLION, 128_000, efforts, effort)
-    yield _claude("Sonnet 4.6", _MILLION, 64_000, _CLAUDE, "high")
-    yield _claude("Opus 4.5", 200_000, 64_000, _CLAUDE_BUDGET, None)
-    yield _claude("Sonnet 4.5", 200_000, 64_000, _CLAUDE_BUDGET, None)
-    yield _claude("Haiku 4.5", 200_000, 64_000, _CLAUDE_BUDGET, None)
-
-
-def _claude(name: str, window: int, output: int, efforts: tuple[str, ...], effort: str | None) -> ModelInfo:
-    ident = "claude-" + name.lower().replace(" ", "-").replace(".", "-")
-    return ModelInfo("anthropic", ident, f"Claude {name}", window, output, _IMAGES, efforts, effort)
-
-
-_MODELS: Final[Mapping[tuple[str, str], ModelInfo]] = {(row.provider, row.id): row for row in _rows()}
+_MODELS: Final[Mapping[tuple[str, str], ModelInfo]] = {(row.provider, row.id): row for row in rows()}
 
 
 def known_models(provider: str) -> tuple[ModelInfo, ...]:

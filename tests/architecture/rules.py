@@ -38,6 +38,7 @@ PURE: tuple[str, ...] = (
     "llm.failure",
     "llm.limits",
     "llm.masking",
+    "llm.model_table",
     "llm.retry",
     "llm.retry_after",
     "llm.scripted.parse",

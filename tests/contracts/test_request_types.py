@@ -49,7 +49,8 @@ EFFORTS = [
 
 @cache
 def _adapter(kind: str) -> TypeAdapter[Any]:
-    return TypeAdapter(GenericAlias(list, TYPES[kind]), config=ConfigDict(extra="forbid", strict=True))
+    bodies: Any = GenericAlias(list, TYPES[kind])  # a list passes the configuration on to what it holds
+    return TypeAdapter(bodies, config=ConfigDict(extra="forbid", strict=True))
 
 
 def check(kind: str, body: Mapping[str, Any]) -> None:

@@ -158,4 +158,7 @@ def test_usage_is_told_when_the_size_of_the_window_is_known(
     client, session = stage.open(None, mock.environment("openai") | {"ACP_SERVER_MODEL": model})
     _, turn = client.prompt(session, "go")
     told = [u.fields for u in client.trace.turn_updates(turn) if u.kind == "usage_update"]
-    assert told == ([] if size is None else [{"sessionUpdate": "usage_update", "used": 920, "size": size}])
+    cost = {"amount": 0.00136, "currency": "USD"}  # 500 tokens read, 400 out of the cache, 20 written
+    assert told == (
+        [] if size is None else [{"sessionUpdate": "usage_update", "used": 920, "size": size, "cost": cost}]
+    )

@@ -280,3 +280,15 @@ async def test_maintenance_runs_alone_and_prompts_wait_for_it() -> None:
     await rig.agent.maintain(job)
     await rig.agent.when_idle()
     assert rig.ends["one"] == COMPLETED
+
+
+async def test_what_a_failed_attempt_used_is_told_once() -> None:
+    used = UsageChunk(TokenUsage(7, 0))
+    refused = failure("AUTH")
+    rig = Rig([(used, refused)])
+    await rig.run("hi")
+    assert rig.session.events[rig.session.seq - 1].data["usage"] == {"inputTokens": 7, "outputTokens": 0}
+    rig = Rig([(TextDelta(0, "shown"), used, refused)])
+    await rig.run("hi")
+    told = [event.type for event in rig.session.events.since(0) if "usage" in event.data]
+    assert told == ["assistant/message"]

@@ -4,19 +4,30 @@ import pytest
 
 from acp_server.llm.adapter import ModelInfo
 from acp_server.llm.catalog import facts_of, known_models, lookup, model_info
+from acp_server.llm.model_table import rows
+from acp_server.messages.prices import prices_from_json, prices_to_json
 
-PROVIDERS = ("deepseek", "openai", "anthropic")
+PROVIDERS = ("deepseek", "openai", "anthropic", "google", "kimi", "glm", "qwen", "mistral")
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_every_row_is_whole_and_names_an_effort_that_it_offers(provider: str) -> None:
-    rows = known_models(provider)
-    assert rows
-    for row in rows:
+def test_every_row_is_sound(provider: str) -> None:
+    known = known_models(provider)
+    assert len({row.id for row in known}) == len(known) >= 3
+    for row in known:
         assert row.context_window is not None
-        assert row.max_output_tokens is not None
-        assert row.max_output_tokens < row.context_window
+        assert row.max_output_tokens is None or 0 < row.max_output_tokens < row.context_window
         assert row.default_effort is None or row.default_effort in row.efforts
+        assert row.input_modalities is not None
+        assert "text" in row.input_modalities
+        assert row.prices is not None
+        assert prices_from_json(prices_to_json(row.prices)) == row.prices
+        reading = row.prices.cache_read
+        assert reading is None or reading < row.prices.input < row.prices.output
+
+
+def test_every_provider_of_the_table_is_known() -> None:
+    assert tuple(dict.fromkeys(row.provider for row in rows())) == PROVIDERS
 
 
 @pytest.mark.parametrize(

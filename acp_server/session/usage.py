@@ -1,0 +1,101 @@
+"""What a session's models have read, written and cost, attempt by attempt (docs/llm.md, clauses P-1 to P-4). Pure.
+
+Owns one projection. An attempt counts when an event says what it used: an answer, a summary, an `llm/retry`, or the
+`turn/end` of a failed one. It belongs to the model, and is charged at the prices, of the `request/context` before it;
+so what was spent does not change when prices do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.messages.chunk_codec import usage_from_json
+from acp_server.messages.chunks import TokenUsage
+from acp_server.messages.codec import MessageFormatError
+from acp_server.messages.prices import CURRENCY, prices_from_json
+from acp_server.session.events import SessionEvent
+
+CONTEXT: Final = "request/context"
+USAGE_TYPES: Final = frozenset({"assistant/message", "compaction/summary", "llm/retry", "turn/end"})
+_COUNTS: Final = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
+_DIGITS: Final = 6
+"""Of the dollars that are told: a millionth."""
+
+
+class UsageProjection:
+    """`{models: {"provider/model": {attempts, inputTokens, …, cost}}, cost: {amount, currency} | null}`.
+
+    A model's cost is null when an attempt of it had no known price, and so is the whole then: no sum is told that
+    leaves something out.
+    """
+
+    key: Final = "usage"
+    version: Final = 1
+
+    def initial(self) -> JsonValue:
+        """Return the state of an empty log."""
+        return {"models": {}, "at": None, "prices": None}
+
+    def apply(self, state: JsonValue, event: SessionEvent) -> JsonValue:
+        """Return the state with the event's share."""
+        if not isinstance(state, Mapping):
+            return state
+        if event.type == CONTEXT:
+            return {
+                **state,
+                "at": f"{event.data['provider']}/{event.data['model']}",
+                "prices": event.data.get("prices"),
+            }
+        usage = _usage(event) if event.type in USAGE_TYPES else None
+        at, models = state.get("at"), state.get("models")
+        if usage is None or not isinstance(at, str) or not isinstance(models, Mapping):
+            return state
+        return {**state, "models": {**models, at: _added(models.get(at), usage, state.get("prices"))}}
+
+    def view(self, state: JsonValue) -> JsonValue:
+        """Return the sums by model, and the cost of all of them."""
+        models = state.get("models") if isinstance(state, Mapping) else {}
+        amount = total_cost(state)
+        return {"models": models, "cost": None if amount is None else {"amount": amount, "currency": CURRENCY}}
+
+
+def total_cost(state: JsonValue) -> float | None:
+    """Return the dollars that all attempts have cost; None when one had no known price, or when there was none."""
+    models = state.get("models") if isinstance(state, Mapping) else None
+    if not isinstance(models, Mapping) or not models:
+        return None
+    amount = 0.0
+    for counts in models.values():
+        cost = counts.get("cost") if isinstance(counts, Mapping) else None
+        if not isinstance(cost, int | float):
+            return None
+        amount += cost
+    return round(amount, _DIGITS)
+
+
+def _usage(event: SessionEvent) -> TokenUsage | None:
+    given = event.data.get("usage")
+    if not isinstance(given, Mapping):
+        return None
+    try:
+        return usage_from_json(given)
+    except MessageFormatError:
+        return None
+
+
+def _added(known: JsonValue, usage: TokenUsage, prices: JsonValue) -> JsonObject:
+    before = known if isinstance(known, Mapping) else {}
+    used = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
+    counts: dict[str, JsonValue] = {"attempts": _count(before, "attempts") + 1}
+    counts |= {name: _count(before, name) + (number or 0) for name, number in zip(_COUNTS, used, strict=True)}
+    charged, spent = prices_from_json(prices), before.get("cost", 0.0)
+    if charged is None or not isinstance(spent, int | float):
+        return {**counts, "cost": None}
+    return {**counts, "cost": spent + charged.cost(usage)}
+
+
+def _count(counts: JsonObject, name: str) -> int:
+    number = counts.get(name)
+    return number if type(number) is int else 0
