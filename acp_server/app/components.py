@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import isawaitable
 from typing import Any, Final, TypeAlias
 
 from acp_server.app.registries import Parts, Registries, Undo
-from acp_server.app.rows import Config, Row
+from acp_server.app.row import Config, Row
 from acp_server.base.errors import ServerError
 
 Close: TypeAlias = Callable[[], Awaitable[None] | None]
@@ -25,11 +24,15 @@ HOT: Final = "hot"
 """An attribute of a factory: it may be called again while sessions run, so it holds nothing but what it registers."""
 
 
-@dataclass(slots=True)
 class _Built:
-    row: Row
-    close: Close | None
-    undo: list[Undo] = field(default_factory=list)
+    """A component that is there: its row, what closes it, and what takes away what it registered."""
+
+    __slots__ = ("close", "row", "undo")
+
+    def __init__(self, row: Row, close: Close | None, undo: list[Undo]) -> None:
+        self.row = row
+        self.close = close
+        self.undo = undo
 
 
 def hot(factory: Factory) -> Factory:

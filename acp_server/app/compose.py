@@ -14,6 +14,7 @@ from acp_server.acp.stored import Stored
 from acp_server.agent.agent import Agent
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.services import AgentServices
+from acp_server.agent.tools import NoTools, ToolBox
 from acp_server.app.clock import RandomIds, SystemClock, uniform
 from acp_server.app.components import Components
 from acp_server.app.composition import Composition
@@ -26,7 +27,6 @@ from acp_server.app.places import account_home, find_places
 from acp_server.app.providers import ConfiguredModels, ModelOffer
 from acp_server.app.registries import LogChoice, Registries, StoreEntry
 from acp_server.app.session_access import SessionAccess
-from acp_server.app.toolbox import Toolbox
 from acp_server.app.warm_up import WarmUp
 from acp_server.base.errors import ServerError
 from acp_server.base.ports import HeldJournal
@@ -99,7 +99,7 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     def services_for(session: Session, read_only: str | None) -> AgentServices:
         return AgentServices(
             runtime=lambda: _runtime(models, tables),
-            tools=Toolbox(tables.tools, session.header.cwd),
+            tools=_toolbox(tables, session),
             journal=_journal(session, read_only, store, sessions),
             flow=outbox,
             clock=clock,
@@ -134,6 +134,14 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
         hint=lambda text: log.write("error", text),
     )
     return Graph(connection, peer, sessions, server, models, store, composition)
+
+
+def _toolbox(tables: Registries, session: Session) -> ToolBox:
+    if not tables.tools.items:
+        return NoTools()
+    from acp_server.app.toolbox import Toolbox  # noqa: PLC0415 - for who has tools
+
+    return Toolbox(tables.tools, session.header.cwd)
 
 
 def _journal(

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from acp_server.app.components import Components
 from acp_server.app.default_rows import ROWS
 from acp_server.app.places import Places, account_home, find_places
-from acp_server.app.rows import Row
-from acp_server.app.settings_watch import SettingsWatch
+from acp_server.app.row import Row
 from acp_server.base.errors import ServerError
 
 if TYPE_CHECKING:
     from acp_server.app.layers import Choice
+    from acp_server.app.settings_watch import SettingsWatch
 
 SETTINGS: Final = "settings.toml"
 _Stamp: TypeAlias = tuple[int, int, int]
@@ -87,6 +87,8 @@ class Composition:
     def watch(self) -> None:
         """Notice changes of the settings file at once; without this they are noticed when a turn begins."""
         if self._watch is None and self._stamp is not None and self._places is not None:
+            from acp_server.app.settings_watch import SettingsWatch  # noqa: PLC0415 - for who has settings
+
             loop = asyncio.get_running_loop()
             self._watch = SettingsWatch(self._places.config, SETTINGS, lambda: loop.call_soon_threadsafe(self.check))
             self._watch.start()

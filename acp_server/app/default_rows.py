@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_server.app.rows import Row
+from acp_server.app.row import Row
 
 ROWS: Final = (
     Row(

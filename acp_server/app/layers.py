@@ -17,7 +17,8 @@ from pydantic import BaseModel
 from acp_server.app import bundles
 from acp_server.app.breaches import Breach, check
 from acp_server.app.places import Places
-from acp_server.app.rows import Insert, Layer, Patch, Row, SetConfig, Toggle, Tree, bundle_layer, compose, nearest
+from acp_server.app.row import Row
+from acp_server.app.rows import Insert, Layer, Patch, SetConfig, Toggle, Tree, bundle_layer, compose, nearest
 from acp_server.app.settings_schema import (
     CONFIGS,
     BundleFile,

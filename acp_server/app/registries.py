@@ -6,7 +6,7 @@ Owns the tables of a process and that whatever a component has registered goes a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from acp_server.acp.commands import Command
 from acp_server.agent.contexts import Context
@@ -22,8 +22,10 @@ from acp_server.base.registered import Registered
 from acp_server.base.values import value
 from acp_server.messages.request import CallConfig
 from acp_server.persistence.port import SessionPersistence
-from acp_server.session.projections import Projection
-from acp_server.tools.tool import AnyTool
+
+if TYPE_CHECKING:
+    from acp_server.session.projections import Projection
+    from acp_server.tools.tool import AnyTool
 
 T = TypeVar("T")
 Undo: TypeAlias = Callable[[], None]

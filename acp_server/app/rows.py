@@ -7,25 +7,13 @@ docs/settings.md, clauses P-1 to P-9.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from acp_server.app.row import Config, Row
 from acp_server.base.errors import ServerError
-from acp_server.base.json_value import JsonValue
 from acp_server.base.values import replace, value
-
-Config: TypeAlias = Mapping[str, JsonValue]
-
-
-@value
-class Row:
-    """One component of the process: its id, `module:factory`, its configuration, the ids of rows that it needs."""
-
-    id: str
-    component: str
-    config: Config
-    requires: tuple[str, ...] = ()
-    disabled: bool = False
 
 
 @value
@@ -109,9 +97,7 @@ def compose(layers: Iterable[Layer]) -> Tree:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a hint at the known word that was probably meant, with a blank before it, or nothing."""
-    from difflib import get_close_matches  # noqa: PLC0415 - not for the start path
-
-    close = get_close_matches(word, list(known), 1, 0.6)
+    close = difflib.get_close_matches(word, list(known), 1, 0.6)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 

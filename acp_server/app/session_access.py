@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from acp_server.agent.agent import Agent
 from acp_server.base.errors import ServerError
@@ -17,7 +17,9 @@ from acp_server.base.registered import Registered
 from acp_server.base.values import value
 from acp_server.persistence.port import SessionPage, SessionPersistence
 from acp_server.session.events import SessionEvent
-from acp_server.session.projections import Projection, ProjectionSet
+
+if TYPE_CHECKING:
+    from acp_server.session.projections import Projection
 
 
 @value
@@ -87,6 +89,8 @@ class SessionAccess:
         Raises:
             ServerError: SESSION_NOT_FOUND; UNKNOWN_PROJECTION.
         """
+        from acp_server.session.projections import ProjectionSet  # noqa: PLC0415 - not for the start path
+
         agent = self._agents.get(session_id)
         if agent is None:
             raise ServerError("SESSION_NOT_FOUND", f"There is no open session {session_id}.")

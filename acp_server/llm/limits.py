@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from acp_server.base.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HttpLimits:
     """Times in seconds, sizes in bytes.
 

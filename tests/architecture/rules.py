@@ -54,6 +54,7 @@ PURE: tuple[str, ...] = (
     "acp.tool_cards",
     "acp.updates",
     "app.model_facts",
+    "app.row",
     "app.rows",
     "app.toml_lines",
 )
@@ -112,7 +113,7 @@ IMPURE_CALLS: frozenset[str] = frozenset({"open", "print", "input", "breakpoint"
 IMPURE_METHODS: frozenset[str] = frozenset({"now", "utcnow", "today"})
 """Methods of `datetime` and `date` that read the clock."""
 
-START_PATH: frozenset[str] = frozenset({"__main__", "acp.start", "app.compose", "app.composition", "app.parts"})
+START_PATH: frozenset[str] = frozenset({"__main__", "acp.start", "app.compose", "app.composition", "app.parts", "app.session_access"})
 """Where an import of our own may stand inside a function: the start imports as it goes, composition warms up late."""
 
 VAGUE_NAMES: tuple[str, ...] = ("Manager", "Helper", "Helpers", "Util", "Utils", "Handler", "Base")

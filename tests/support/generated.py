@@ -7,7 +7,7 @@ import pprint
 from pathlib import Path
 
 from acp_server.app.layers import TEMPLATES, bundle_rows
-from acp_server.app.rows import Row
+from acp_server.app.row import Row
 from acp_server.app.settings_schema import Settings
 from tests.support.launch import REPOSITORY
 
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_server.app.rows import Row
+from acp_server.app.row import Row
 
 ROWS: Final = (
 '''

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_server.acp.commands import shipped_commands
 from acp_server.app.registries import Parts
-from acp_server.app.rows import Config
+from acp_server.app.row import Config
 
 
 def acp(parts: Parts, config: Config) -> None:  # noqa: ARG001 - a factory's signature

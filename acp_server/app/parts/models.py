@@ -12,7 +12,7 @@ from acp_server.app.keys import key_source
 from acp_server.app.model_facts import ModelFacts
 from acp_server.app.providers import ModelKit, ProviderEntry
 from acp_server.app.registries import Parts
-from acp_server.app.rows import Config
+from acp_server.app.row import Config
 from acp_server.llm.adapter import Adapter
 from acp_server.messages.request import CallConfig
 

@@ -8,7 +8,7 @@ from acp_server.app.components import hot
 from acp_server.app.limits import limits_of
 from acp_server.app.places import account_home, find_places
 from acp_server.app.registries import LogChoice, Parts, StoreEntry
-from acp_server.app.rows import Config
+from acp_server.app.row import Config
 from acp_server.persistence.port import SessionPersistence
 
 IN_MEMORY: Final = "Sessions are kept in memory only: nothing of this conversation outlives the server."

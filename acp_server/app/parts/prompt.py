@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_server.agent.system_prompt import IDENTITY, IDENTITY_ORDER, PROJECT_ORDER, Section, project_text
 from acp_server.app.registries import Parts
-from acp_server.app.rows import Config
+from acp_server.app.row import Config
 from acp_server.session.title import fallback_for
 
 
