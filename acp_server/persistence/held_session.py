@@ -21,7 +21,7 @@ from acp_server.persistence.records import encode_events, encode_header, encode_
 from acp_server.persistence.rows import Item, RunPacker
 from acp_server.persistence.scan import BatchSpan
 from acp_server.persistence.suffix import keep_index
-from acp_server.persistence.summary import Summary, add_event
+from acp_server.persistence.summary import SHOWN_TYPES, Summary, add_event
 from acp_server.persistence.workers import Workers
 from acp_server.persistence.write_queue import QueueLimits, WriteQueue
 from acp_server.session.events import SessionEvent
@@ -41,7 +41,8 @@ class HeldSession:
         self.journal = Journal(io, place, encode_header(header), self.lock)
         self.stored = 0
         self.spans: list[BatchSpan] = []
-        self.summary = Summary()
+        self._shown = Summary()
+        self._length = 0
         self.noted: Summary | None = None
         self.read_only: str | None = None
         self.queue: WriteQueue | None = None
@@ -51,6 +52,15 @@ class HeldSession:
         self._owner = owner
         self._lock: int | None = None
         self._unobserve: Callable[[], None] = _nothing
+
+    @property
+    def summary(self) -> Summary:
+        """Return what a list shows of every event known."""
+        return Summary(self._shown.title, self._shown.turns, self._length)
+
+    @summary.setter
+    def summary(self, summary: Summary) -> None:
+        self._shown, self._length = summary, summary.events
 
     def lock(self) -> None:
         """Take the session's lock unless it is held; its directory exists. Raises as `take_lock`."""
@@ -126,8 +136,10 @@ class HeldSession:
     def _take(self, event: SessionEvent) -> None:
         if self.queue is not None:
             self.queue.put(event)
-        if event.seq >= self.summary.events:
-            self.summary = add_event(self.summary, event)
+        if event.seq >= self._length:
+            self._length = event.seq + 1
+            if event.type in SHOWN_TYPES:
+                self._shown = add_event(self._shown, event)
 
     def _remove_traces(self) -> None:
         with suppress(OSError):

@@ -21,8 +21,6 @@ ROW_TYPES: Final = {
     "tool-call-delta": "tool-call-chunks",
 }
 _CHUNK_TYPES: Final = {row: chunk for chunk, row in ROW_TYPES.items()}
-_DATA_KEYS: Final = ("turn", "step", "chunk")
-_TEXT_KEYS: Final = ("type", "index", "text")
 _CALL_KEYS: Final = ("type", "index", "id", "argumentsDelta")
 _NAMED_CALL_KEYS: Final = ("type", "index", "id", "name", "argumentsDelta")
 _WORDS: Final = ("text-delta", "reasoning-delta")
@@ -45,19 +43,24 @@ class PackedRow:
 _Key = tuple[Any, ...]
 
 
-@dataclass(slots=True)
 class Run:
-    """Consecutive deltas of one block; `key` is what they share."""
+    """Consecutive deltas of one block; `key` is what they share, and they differ in `times` and `pieces`."""
 
-    key: _Key
-    events: list[SessionEvent]
+    __slots__ = ("events", "key", "last_seq", "pieces", "times")
+
+    def __init__(self, key: _Key, event: SessionEvent, piece: str) -> None:
+        self.key = key
+        self.events = [event]
+        self.times = [event.time]
+        self.pieces = [piece]
+        self.last_seq = event.seq
 
 
 Item: TypeAlias = SessionEvent | Run
 
 
 class RunPacker:
-    """Sorts events into runs as they come, so that nothing is left to do when they have to be written."""
+    """Sorts events into runs as they come, so that little is left to do when they have to be written."""
 
     __slots__ = ("_run", "items")
 
@@ -65,18 +68,24 @@ class RunPacker:
         self.items: list[Item] = []
         self._run: Run | None = None
 
-    def add(self, event: SessionEvent) -> None:
-        """Take the next event."""
-        key = _run_key(event) if event.type == CHUNK_EVENT else None
-        run = self._run
-        if key is None:
+    def add(self, event: SessionEvent) -> int:
+        """Take the next event; return the length of a delta's text, or -1 for what is no delta of a run."""
+        delta = _delta(event) if event.type == CHUNK_EVENT else None
+        if delta is None:
             self._run = None
             self.items.append(event)
-        elif run is not None and run.key == key and _follows(event, run.events[-1]):
+            return -1
+        key, piece = delta
+        run = self._run
+        if run is not None and run.key == key and event.seq == run.last_seq + 1 and _is_near(event.time, run.times[-1]):
             run.events.append(event)
+            run.times.append(event.time)
+            run.pieces.append(piece)
+            run.last_seq = event.seq
         else:
-            self._run = Run(key, [event])
+            self._run = Run(key, event, piece)
             self.items.append(self._run)
+        return len(piece)
 
 
 def pack_runs(events: Iterable[SessionEvent]) -> Iterator[SessionEvent | dict[str, JsonValue]]:
@@ -95,50 +104,59 @@ def packed(items: Iterable[Item]) -> Iterator[SessionEvent | dict[str, JsonValue
         elif len(item.events) < SHORTEST_RUN:
             yield from item.events
         else:
-            yield _row(item.events, item.key)
+            yield _row(item)
 
 
-def _follows(event: SessionEvent, last: SessionEvent) -> bool:
-    return event.seq == last.seq + 1 and abs(event.time - last.time) <= SAFE_INTEGER
+def _is_near(time: int, before: int) -> bool:
+    return -SAFE_INTEGER <= time - before <= SAFE_INTEGER
 
 
-def _run_key(event: SessionEvent) -> _Key | None:
-    """Return what the deltas of one run share, or None when the event has to be stored as it is."""
+def _delta(event: SessionEvent) -> tuple[_Key, str] | None:
+    """Return what the deltas of one run share and this one's text, or None when it has to be stored as it is.
+
+    Every delta of every answer passes here: keys are compared one by one because that is the cheapest way.
+    """
     data: Any = event.data
-    if event.ignorable or event.surface_op is not None or event.source_event_seqs is not None:
+    if len(data) != 3 or event.ignorable or event.surface_op is not None or event.source_event_seqs is not None:
         return None
-    if tuple(data) != _DATA_KEYS:
+    first, second, third = data
+    if first != "turn" or second != "step" or third != "chunk":
         return None
-    turn, step, chunk = data.values()
-    if type(chunk) is not FrozenObject or not (type(turn) is type(step) is int):
+    turn, step, chunk = data["turn"], data["step"], data["chunk"]
+    if type(chunk) is not FrozenObject or type(turn) is not int or type(step) is not int:
         return None
-    keys = tuple(chunk)
-    if keys == _TEXT_KEYS:
-        kind, index, text = chunk.values()
-        return (kind, turn, step, index) if kind in _WORDS and type(index) is int and type(text) is str else None
-    return _call_key(turn, step, chunk) if keys in (_CALL_KEYS, _NAMED_CALL_KEYS) else None
+    return _words(turn, step, chunk) if len(chunk) == 3 else _call(turn, step, chunk)
 
 
-def _call_key(turn: int, step: int, chunk: Mapping[str, Any]) -> _Key | None:
-    index, ident, name = chunk["index"], chunk["id"], chunk.get("name", "")
-    if chunk["type"] != "tool-call-delta" or type(index) is not int:
+def _words(turn: int, step: int, chunk: Mapping[str, Any]) -> tuple[_Key, str] | None:
+    first, second, third = chunk
+    if first != "type" or second != "index" or third != "text":
         return None
-    if not (type(ident) is type(name) is type(chunk["argumentsDelta"]) is str):
+    kind, index, text = chunk["type"], chunk["index"], chunk["text"]
+    if kind not in _WORDS or type(index) is not int or type(text) is not str:
         return None
-    return ("tool-call-delta", turn, step, index, ident, name, "name" in chunk)
+    return (kind, turn, step, index), text
 
 
-def _row(run: list[SessionEvent], key: _Key) -> dict[str, JsonValue]:
-    times = [event.time for event in run]
-    field = "argumentsDelta" if key[0] == "tool-call-delta" else "text"
-    pieces = [event.data["chunk"][field] for event in run]  # type: ignore[call-overload,index]  # _run_key looked
-    data: dict[str, JsonValue] = {"turn": key[1], "step": key[2], "index": key[3]}
-    data["dt"] = [later - earlier for earlier, later in pairwise(times)]
-    if field == "text":
-        data["texts"] = pieces
+def _call(turn: int, step: int, chunk: Mapping[str, Any]) -> tuple[_Key, str] | None:
+    if tuple(chunk) not in (_CALL_KEYS, _NAMED_CALL_KEYS) or chunk["type"] != "tool-call-delta":
+        return None
+    index, ident, name, piece = chunk["index"], chunk["id"], chunk.get("name", ""), chunk["argumentsDelta"]
+    if type(index) is not int or not (type(ident) is type(name) is type(piece) is str):
+        return None
+    return ("tool-call-delta", turn, step, index, ident, name, "name" in chunk), piece
+
+
+def _row(run: Run) -> dict[str, JsonValue]:
+    kind, turn, step, index, *call = run.key
+    data: dict[str, JsonValue] = {"turn": turn, "step": step, "index": index}
+    data["dt"] = [later - earlier for earlier, later in pairwise(run.times)]
+    if call:
+        ident, name, is_named = call
+        data |= {"id": ident, **({"name": name} if is_named else {}), "args": run.pieces}
     else:
-        data |= {"id": key[4], **({"name": key[5]} if key[6] else {}), "args": pieces}
-    return {"type": ROW_TYPES[key[0]], "seq0": run[0].seq, "time0": times[0], "data": data}
+        data["texts"] = run.pieces
+    return {"type": ROW_TYPES[kind], "seq0": run.events[0].seq, "time0": run.times[0], "data": data}
 
 
 def is_row(value: Mapping[str, Any]) -> bool:

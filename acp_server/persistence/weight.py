@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from acp_server.persistence.rows import CHUNK_EVENT
 from acp_server.session.events import SessionEvent
 
 ENVELOPE: Final = 120
@@ -14,11 +13,6 @@ _VALUE: Final = 8
 
 def weight(event: SessionEvent) -> int:
     """Return the characters of the event's texts plus a flat sum for what stands around them."""
-    if event.type == CHUNK_EVENT:
-        chunk = event.data.get("chunk")
-        text = chunk.get("text") if isinstance(chunk, dict) else None
-        if isinstance(text, str):
-            return ENVELOPE + len(text)
     total = ENVELOPE
     waiting: list[object] = [event.data]
     while waiting:

@@ -18,7 +18,7 @@ from acp_server.base.ids import SessionId
 from acp_server.persistence.disk_errors import RETRIED
 from acp_server.persistence.port import HealthListener, PersistenceError, StorageHealth
 from acp_server.persistence.rows import Item, RunPacker
-from acp_server.persistence.weight import weight
+from acp_server.persistence.weight import ENVELOPE, weight
 from acp_server.persistence.workers import Workers
 from acp_server.session.events import SessionEvent
 
@@ -90,11 +90,11 @@ class WriteQueue:
 
     def put(self, event: SessionEvent) -> None:
         """Take an event. Its window opens now when the queue was empty, and later events do not move it."""
-        size = weight(event)
         if not self._batches or self._batches[-1].size >= self._limits.batch:
             self._batches.append(_Batch(event.seq, event.seq))
         batch = self._batches[-1]
-        batch.packer.add(event)
+        length = batch.packer.add(event)
+        size = length + ENVELOPE if length >= 0 else weight(event)
         batch.next_seq = event.seq + 1
         batch.size += size
         self._size += size
