@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any
 
 
@@ -72,6 +72,12 @@ TARGETS = {
     "eof-idle": Target("end of input -> exit, idle", "s", 1, 0.3),
     "eof-turn": Target("end of input -> exit, in mid-turn", "s", 1, 0.3),
 }
+
+
+def middle(target: Target, measured: Sequence[float], floor: Sequence[float] | None = None) -> Figure:
+    """Return the median of the rounds, noting the best: what a busy neighbour adds is never in that one."""
+    best = max(measured) if target.more else min(measured)
+    return Figure(target, median(measured), median(floor) if floor else None, f"best {_number(best)}")
 
 
 def percentile(values: Sequence[float], share: int) -> float:

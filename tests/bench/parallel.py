@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import median
 
-from tests.bench.figures import TARGETS, Figure
+from tests.bench.figures import TARGETS, Figure, middle
 from tests.bench.setting import RELAY, Setting, agent, model
 
 SESSIONS = 4
@@ -16,7 +15,7 @@ def run(setting: Setting) -> list[Figure]:
     deltas = max(2, setting.deltas // 5)
     with model() as env:
         ours, relay = _together(setting, env, deltas, setting.times(5)), _together(RELAY, env, deltas, setting.times(5))
-    return [Figure(TARGETS["parallel"], median(ours), median(relay))]
+    return [middle(TARGETS["parallel"], ours, relay)]
 
 
 def _together(setting: Setting, env: Mapping[str, str], deltas: int, rounds: int) -> list[float]:

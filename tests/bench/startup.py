@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from statistics import median
 
-from tests.bench.figures import TARGETS, Figure
+from tests.bench.figures import TARGETS, Figure, middle
 from tests.bench.setting import BARE, RELAY, SCRIPTED, Setting, agent, model
 
 
@@ -44,8 +44,8 @@ def _sessions(setting: Setting, env: Mapping[str, str]) -> list[Figure]:
     first, later = _session_times(setting, env)
     relay_first, relay_later = _session_times(RELAY, env, setting.rounds)
     return [
-        Figure(TARGETS["new-first"], median(first), median(relay_first)),
-        Figure(TARGETS["new-later"], median(later), median(relay_later)),
+        middle(TARGETS["new-first"], first, relay_first),
+        middle(TARGETS["new-later"], later, relay_later),
     ]
 
 
@@ -68,12 +68,12 @@ def _first_content(setting: Setting, env: Mapping[str, str]) -> list[Figure]:
     found = []
     if setting.scripted:
         times = [_to_content(setting, SCRIPTED, "@script\nsay hello\n") for _ in rounds]
-        found.append(Figure(TARGETS["first-scripted"], median(times)))
+        found.append(middle(TARGETS["first-scripted"], times))
     ours, relay = [], []
     for _ in rounds:
         ours.append(_to_content(setting, env, "bench pace 1 0"))
         relay.append(_to_content(RELAY, env, "bench pace 1 0"))
-    return [*found, Figure(TARGETS["first-http"], median(ours), median(relay))]
+    return [*found, middle(TARGETS["first-http"], ours, relay)]
 
 
 def _to_content(setting: Setting, env: Mapping[str, str], text: str) -> float:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import median
 
 from tests.bench.agent_process import AgentProcess
-from tests.bench.figures import TARGETS, Figure, percentile
+from tests.bench.figures import TARGETS, Figure, middle, percentile
 from tests.bench.marks import sent
 from tests.bench.model_server import filler
 from tests.bench.readings import cpu_us
@@ -17,13 +16,13 @@ def run(setting: Setting) -> list[Figure]:
     """Return the suite's figures."""
     with model() as env:
         lags, relay_lags = _lags(setting, env), _lags(RELAY, env, setting)
-        rate, cpu = _burst(setting, env)
-        relay_rate, relay_cpu = _burst(RELAY, env, setting)
+        rates, costs = _burst(setting, env)
+        relay_rates, relay_costs = _burst(RELAY, env, setting)
     found = [
         Figure(TARGETS["delta-p50"], percentile(lags, 50), percentile(relay_lags, 50)),
         Figure(TARGETS["delta-p95"], percentile(lags, 95), percentile(relay_lags, 95)),
-        Figure(TARGETS["burst-rate"], rate, relay_rate),
-        Figure(TARGETS["burst-cpu"], cpu, relay_cpu),
+        middle(TARGETS["burst-rate"], rates, relay_rates),
+        middle(TARGETS["burst-cpu"], costs, relay_costs),
     ]
     return found + (_scripted(setting) if setting.scripted else [])
 
@@ -43,9 +42,10 @@ def _lags(setting: Setting, env: Mapping[str, str], amounts: Setting | None = No
     return lags
 
 
-def _burst(setting: Setting, env: Mapping[str, str], amounts: Setting | None = None) -> tuple[float, float]:
+def _burst(setting: Setting, env: Mapping[str, str], amounts: Setting | None = None) -> tuple[list[float], list[float]]:
     load = amounts or setting
-    rates, costs = [], []
+    rates: list[float] = []
+    costs: list[float] = []
     with agent(setting, env) as process:
         process.initialize()
         process.prompt(process.new_session(), f"bench burst {load.deltas} 0")
@@ -56,7 +56,7 @@ def _burst(setting: Setting, env: Mapping[str, str], amounts: Setting | None = N
             costs.append((cpu_us(process.pid) - before) / load.deltas)
             _check(pieces, load.deltas)
             rates.append(load.deltas / ((pieces[-1][0] - sent(pieces)[0][1]) / 1e9))
-    return median(rates), median(costs)
+    return rates, costs
 
 
 def _check(pieces: list[tuple[int, str]], deltas: int) -> None:
@@ -74,7 +74,7 @@ def _scripted(setting: Setting) -> list[Figure]:
             if number:
                 rates.append(rate)
                 costs.append(cost)
-    return [Figure(TARGETS["scripted-rate"], median(rates)), Figure(TARGETS["scripted-cpu"], median(costs))]
+    return [middle(TARGETS["scripted-rate"], rates), middle(TARGETS["scripted-cpu"], costs)]
 
 
 def _scripted_burst(process: AgentProcess, deltas: int) -> tuple[float, float]:

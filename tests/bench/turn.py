@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import median
 
-from tests.bench.figures import TARGETS, Figure, percentile
+from tests.bench.figures import TARGETS, Figure, middle, percentile
 from tests.bench.marks import requested, sent
 from tests.bench.setting import RELAY, Setting, agent, model
 
@@ -18,8 +17,8 @@ def run(setting: Setting) -> list[Figure]:
         relay_requests, relay_answers = _turns(RELAY, env, rounds)
         cancels, relay_cancels = _cancels(setting, env, rounds), _cancels(RELAY, env, rounds)
     return [
-        Figure(TARGETS["request"], median(requests), median(relay_requests)),
-        Figure(TARGETS["answered"], median(answers), median(relay_answers)),
+        middle(TARGETS["request"], requests, relay_requests),
+        middle(TARGETS["answered"], answers, relay_answers),
         Figure(TARGETS["cancel"], percentile(cancels, 95), percentile(relay_cancels, 95)),
     ]
 
