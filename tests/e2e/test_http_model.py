@@ -162,3 +162,16 @@ def test_usage_is_told_when_the_size_of_the_window_is_known(
     assert told == (
         [] if size is None else [{"sessionUpdate": "usage_update", "used": 920, "size": size, "cost": cost}]
     )
+
+
+def test_no_warning_of_the_interpreter_is_hidden(stage: Stage, mock: MockLlm) -> None:
+    """Unclosed files and sockets, calls that go away: the stage finds them on standard error."""
+    mock.script = Script([{"text": "a", "hang": True}, BROKEN, {"text": "b"}])
+    client, session = stage.open(None, mock.environment("openai") | {"PYTHONWARNINGS": "always"})
+    ident = client.ask(session, "go")
+    client.wait_update("agent_message_chunk")
+    client.notify("session/cancel", {"sessionId": session})
+    assert stop_reason(client.answer(ident, 5)) == "cancelled"
+    answer, turn = client.prompt(session, "again")
+    assert (stop_reason(answer), client.said(turn)) == ("end_turn", "b")
+    client.result("session/close", {"sessionId": session})
