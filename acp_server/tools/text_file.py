@@ -32,7 +32,7 @@ _NAMES: Final[dict[Encoding, str]] = {
     "iso-8859-1": "ISO 8859-1",
 }
 _END_NAMES: Final[dict[LineEnd, str]] = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
-_CONTROLS: Final = bytes(sorted(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + [127])
+_CONTROLS: Final = bytes([*sorted(set(range(32)) - set(b"\t\n\r\f\b\x1b")), 127])
 _HEAD: Final = 4096
 
 
@@ -88,8 +88,9 @@ def encode(file: TextFile) -> bytes:
 
 
 def with_text(file: TextFile, text: str) -> TextFile:
-    """Return a file like this one with another text; a mark at the text's start is not written twice."""
-    return replace(file, text=text.removeprefix("\ufeff") if file.mark else text)
+    """Return a file like this one with another text; its mark is not written twice when the text brings one too."""
+    doubled = bool(file.mark) and not file.text.startswith("\ufeff")
+    return replace(file, text=text.removeprefix("\ufeff") if doubled else text)
 
 
 def line_end(text: str) -> LineEnd | None:
@@ -119,6 +120,13 @@ def split_lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
+def split_keeping_ends(text: str) -> list[str]:
+    """Return the lines with their ends; joined, they are the text."""
+    end = "\n" if "\n" in text else "\r"
+    *ended, last = text.split(end)
+    return [line + end for line in ended] + ([last] if last else [])
+
+
 def line_at(text: str, index: int) -> int:
     """Return the number of the line that this place is in, from 1."""
     return text.count("\n" if "\n" in text else "\r", 0, index) + 1
@@ -132,8 +140,8 @@ def peculiarities(file: TextFile) -> str:
         said.append(f"{_NAMES[file.encoding]}{' with a byte order mark' if file.mark else ''}{guess}")
     if mixed(file.text):
         said.append("mixed line ends, CRLF and LF")
-    elif (end := line_end(file.text)) not in {None, "\n"}:
-        said.append(f"{_END_NAMES[end or LF]} line ends")
+    elif (end := line_end(file.text)) is not None and end != "\n":
+        said.append(f"{_END_NAMES[end]} line ends")
     return "; ".join(said)
 
 
