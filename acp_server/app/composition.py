@@ -127,13 +127,14 @@ class Composition:
             settings = layers.read_settings(self._places)
         choice = layers.Choice(self._profile, "acp", self._patches)
         rows = layers.full_tree(choice, self._places, settings).rows
-        self._add_plugins(choice, self._places)
+        add_plugins(choice, self._places)
         return rows
 
-    def _add_plugins(self, choice: Choice, places: Places) -> None:
-        """Let the profile's packages be imported, behind everything else, so that they hide nothing."""
-        from acp_server.app import layers  # noqa: PLC0415 - likewise
 
-        for folder in layers.plugin_folders(choice, places):
-            if folder not in sys.path:
-                sys.path.append(folder)
+def add_plugins(choice: Choice, places: Places) -> None:
+    """Let the profile's packages be imported, behind everything else, so that they hide nothing."""
+    from acp_server.app import layers  # noqa: PLC0415 - for who has a profile
+
+    for folder in layers.plugin_folders(choice, places):
+        if folder not in sys.path:
+            sys.path.append(folder)

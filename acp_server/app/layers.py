@@ -129,12 +129,10 @@ def settings_layer(source: Source, known: set[str]) -> Layer:
             patches.append(SetConfig(table, {key: given}, source.place(table, key), merge=True))
     for name, given in document.get("providers", {}).items():
         row = f"provider-{name}"
-        place = source.place("providers", name)
-        if row in known:
-            for key, part in given.items():
-                patches.append(SetConfig(row, {key: part}, source.place("providers", name, key), merge=True))
-        else:
-            patches.append(Insert((Row(row, PROVIDER, {"name": name, **given}),), place))
+        if row not in known:
+            patches.append(Insert((Row(row, PROVIDER, {"name": name}),), source.place("providers", name)))
+        for key, part in given.items():
+            patches.append(SetConfig(row, {key: part}, source.place("providers", name, key), merge=True))
     patches += _patches(source)
     return Layer(source.path, tuple(patches))
 

@@ -144,7 +144,7 @@ class RowTable(Table):
     id: Words
     component: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")] = Field(description="module:factory")
     config: dict[str, JsonValue] = {}
-    requires: list[Words] = Field([], description="Rows without which this one cannot be.")
+    requires: list[Words] = Field(default=[], description="Rows without which this one cannot be.")
     disabled: bool = False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 
 from acp_server.app.log_file import LEVELS
@@ -26,5 +27,11 @@ def serve_options(arguments: Sequence[str]) -> ServeOptions:
         action="store_true",
         help="offer methods that no stable version of the protocol has (session/fork)",
     )
+    parser.add_argument("--profile", metavar="NAME", help="what the process is made of (default: as shipped)")
+    parser.add_argument(
+        "--patch", metavar="FILE", action="append", default=[], help="change what it is made of; may be repeated"
+    )
     given = parser.parse_args(arguments)
-    return ServeOptions(given.log, given.log_level, given.wait, given.unstable)
+    return ServeOptions(
+        given.log, given.log_level, given.wait, given.unstable, given.profile, tuple(map(os.path.abspath, given.patch))
+    )
