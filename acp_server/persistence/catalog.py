@@ -144,7 +144,8 @@ class Catalog:
                 db.remove_rows(connection, [(old.project, old.segment)])
                 continue
             if row.id == old.id:
-                row = replace(row, title=old.title, turns=old.turns)
+                same = (row.size, row.inode) == (old.size, old.inode)  # a log only grows: so is what it holds
+                row = replace(row, title=old.title, turns=old.turns, events=old.events if same else None)
             db.put_rows(connection, [row])
 
     def _has_changed(self, row: Row) -> bool:

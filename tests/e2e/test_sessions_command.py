@@ -161,7 +161,7 @@ def test_the_list_is_newest_first_with_id_time_title_and_cwd(shelf: Shelf) -> No
             "title": "Title of bb",
             "createdAt": CREATED,
             "updatedAt": "2025-06-15T15:06:43.000Z",
-            "events": None,  # not known until it is opened, since the log's time was changed from outside
+            "events": 18,
             "turns": 1,
             "parent": None,
         }
