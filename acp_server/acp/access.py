@@ -1,13 +1,14 @@
 """Who answers this connection's prompts: a provider with a key, or the demo model when the person opened it.
 
-Owns the state of `authenticate` for one connection (docs/protocol.md, clauses A-01 to A-12). What keys there are is
-told by the port `Models`; nothing here sees a key.
+Owns the state of `authenticate` and `logout` for one connection (docs/protocol.md, clauses A-01 to A-14). What keys
+there are is told by the port `Models`; nothing here sees a key.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from acp_server.acp.failures import auth_required, invalid, refused
 from acp_server.acp.handshake import AUTH_METHODS
@@ -37,6 +38,10 @@ class Models(Protocol):
         """Return one sentence that says which key is missing and where it is looked for."""
         ...
 
+    def forget(self) -> None:
+        """Take every stored key away; raise ServerError when that fails. Keys of the environment stay."""
+        ...
+
 
 @dataclass(slots=True)
 class Access:
@@ -44,6 +49,10 @@ class Access:
 
     models: Models
     demo: bool = False
+    signed_out: bool = False
+    """Whether the person has logged out and not in again: no provider's key is used then."""
+    methods: Sequence[Mapping[str, Any]] = tuple(AUTH_METHODS)
+    """The ways to log in that this client was told of."""
 
     def authenticate(self, method_id: str) -> None:
         """Do what the method says; harmless when repeated.
@@ -55,22 +64,42 @@ class Access:
             case "provider-key":
                 if self._default() is None:
                     raise self._required()
+                self.signed_out = False
             case "demo":
                 self.demo = True
+            case "login":
+                raise invalid("methodId", "is a login in a terminal: run `acp-server login`, then use provider-key")
             case _:
                 known = ", ".join(method["id"] for method in AUTH_METHODS)
                 raise invalid("methodId", f"is {method_id!r}; known are {known}")
 
     def config(self) -> CallConfig:
         """Return where a session's requests go; raise RpcError -32000 when nobody can answer."""
-        config = self._default() or (DEMO if self.demo else None)
+        config = (None if self.signed_out else self._default()) or (DEMO if self.demo else None)
         if config is None:
             raise self._required()
         return config
 
     def usable(self, config: CallConfig) -> bool:
         """Return whether a session that went there before can go on there."""
-        return self.models.usable(config) or (self.demo and config == DEMO)
+        return (not self.signed_out and self.models.usable(config)) or (self.demo and config == DEMO)
+
+    def require(self, config: CallConfig) -> None:
+        """Raise RpcError -32000 when the person has logged out and a session's requests would go there."""
+        if self.signed_out and not (self.demo and config == DEMO):
+            raise self._required()
+
+    def logout(self) -> None:
+        """Take stored keys away and use no key until `authenticate`; harmless when repeated.
+
+        Raises:
+            RpcError: -32603 when the stored keys cannot be taken away; the person counts as logged out all the same.
+        """
+        self.signed_out, self.demo = True, False
+        try:
+            self.models.forget()
+        except ServerError as error:
+            raise refused(error) from error
 
     def _default(self) -> CallConfig | None:
         try:
@@ -79,4 +108,4 @@ class Access:
             raise refused(error) from error
 
     def _required(self) -> RpcError:
-        return auth_required(self.models.missing(), AUTH_METHODS)
+        return auth_required(self.models.missing(), self.methods)

@@ -19,7 +19,7 @@ AUTH_METHODS: list[dict[str, Any]] = [
     {
         "id": "provider-key",
         "name": "Provider key",
-        "description": "Uses the key in DEEPSEEK_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY.",
+        "description": "Uses the key in DEEPSEEK_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or a stored one.",
     },
     {
         "id": "demo",
@@ -28,12 +28,20 @@ AUTH_METHODS: list[dict[str, Any]] = [
     },
 ]
 
+LOGIN: dict[str, Any] = {
+    "id": "login",
+    "name": "Log in in a terminal",
+    "description": "Asks for a provider's key and keeps it for this account: acp-server login.",
+}
+LOGIN_FLAG = "--login"
+"""Behind whatever else the client starts the server with, it makes a login of it."""
+
 CAPABILITIES: dict[str, Any] = {
     "loadSession": True,
     "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
     "mcpCapabilities": {"http": False, "sse": False},
     "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
-    "auth": {},
+    "auth": {"logout": {}},
     "_meta": {
         "acp_server": {
             "promptQueueing": True,
@@ -43,11 +51,32 @@ CAPABILITIES: dict[str, Any] = {
 }
 
 
-def initialize_result(params: dict[str, Any], *, unstable: bool = False) -> dict[str, Any] | None:
+def auth_methods(params: dict[str, Any], python: str) -> list[dict[str, Any]]:
+    """Return the ways to log in that a client with these capabilities can go (clauses A-04 to A-08).
+
+    A login in a terminal is offered to clients that can run one: the type `terminal` where the protocol's capability
+    is set, the older form in `_meta` where that one is. That one names a whole command: `python` runs it.
+    """
+    offered = _object(params.get("clientCapabilities"))
+    login = LOGIN
+    if _object(offered.get("auth")).get("terminal") is True:
+        login = {**login, "type": "terminal", "args": [LOGIN_FLAG], "env": {}}
+    if _object(offered.get("_meta")).get("terminal-auth") is True:
+        command = {"command": python, "args": ["-m", "acp_server", "login"], "env": {}}
+        login = {**login, "_meta": {"terminal-auth": {"label": "acp-server login", **command}}}
+    first, *others = AUTH_METHODS
+    return AUTH_METHODS if login is LOGIN else [first, login, *others]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def initialize_result(params: dict[str, Any], python: str, *, unstable: bool = False) -> dict[str, Any] | None:
     """Return the result of `initialize`, or None when `protocolVersion` is no version number.
 
     Whatever whole number is asked, the answer is 1, the one version spoken here; digits as text count as a number.
-    `unstable` advertises methods that no stable version of the protocol has.
+    `unstable` advertises methods that no stable version of the protocol has; `python` is this interpreter's place.
     """
     asked = params.get("protocolVersion")
     if isinstance(asked, str):
@@ -61,6 +90,6 @@ def initialize_result(params: dict[str, Any], *, unstable: bool = False) -> dict
     return {
         "protocolVersion": PROTOCOL_VERSION,
         "agentCapabilities": capabilities,
-        "authMethods": AUTH_METHODS,
+        "authMethods": auth_methods(params, python),
         "agentInfo": {"name": "acp-server", "title": "acp-server", "version": __version__},
     }

@@ -17,6 +17,7 @@ from acp_server.acp.controller import Controller
 from acp_server.acp.failures import session_not_found
 from acp_server.agent.agent import Agent
 from acp_server.agent.registry import AgentRegistry
+from acp_server.base.cancel import BY_USER
 from acp_server.base.ids import SessionId
 from acp_server.jsonrpc.outbox import Outbox
 from acp_server.jsonrpc.peer import Inbound, Pending
@@ -120,6 +121,11 @@ class OpenSessions:
         controller = self._open.pop(ident, None)
         if controller is not None:
             controller.close()
+
+    def cancel_all(self) -> None:
+        """End the turns of every session, as the person does it."""
+        for controller in self._open.values():
+            controller.agent.cancel(BY_USER)
 
     async def close_all(self) -> None:
         """Cancel every turn, wait until all is quiet, close every log."""

@@ -12,7 +12,6 @@ from acp_server.acp.commands import find_command, run_command
 from acp_server.acp.content import blocks_of
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import invalid, prompt_result, refused
-from acp_server.acp.handshake import AUTH_METHODS
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.turns import TurnEnd
@@ -73,6 +72,8 @@ class Prompts:
         prompt = params.prompt_blocks(given)
         found = find_command(prompt, self._sessions.commands())
         blocks = blocks_of(prompt)
+        if found is None:
+            self._access.require(controller.agent.config)
         settle, stop = self._settling(controller, request)
         try:
             controller.require_writable()
@@ -92,15 +93,16 @@ class Prompts:
         controller.begin_turn()
         return PENDING
 
-    @staticmethod
-    def _settling(controller: Controller, request: Inbound) -> tuple[Callable[[TurnEnd], None], Callable[[], None]]:
+    def _settling(
+        self, controller: Controller, request: Inbound
+    ) -> tuple[Callable[[TurnEnd], None], Callable[[], None]]:
         """Return what answers the request with the end of its turn, and what forgets about that."""
         stop = request.cancel.subscribe(lambda: controller.agent.cancel(BY_USER))
 
         def settle(end: TurnEnd) -> None:
             stop()
             try:
-                request.respond(prompt_result(end, AUTH_METHODS))
+                request.respond(prompt_result(end, self._access.methods))
             except RpcError as error:
                 request.fail(error)
 
@@ -112,6 +114,7 @@ class Prompts:
         blocks = blocks_of(params.prompt_blocks(given))
         if not blocks:
             raise invalid("prompt", "is empty")
+        self._access.require(controller.agent.config)
         try:
             controller.require_writable()
             controller.agent.steer(Message(self._ids.new(), "user", blocks, UserSource()))

@@ -5,13 +5,14 @@ Every stable v1 method that is not in the table is not advertised either and get
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
 from acp_server.acp import params
 from acp_server.acp.access import Access
 from acp_server.acp.failures import invalid
-from acp_server.acp.handshake import initialize_result
+from acp_server.acp.handshake import auth_methods, initialize_result
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.prompts import Prompts
 from acp_server.acp.stored import Stored
@@ -41,6 +42,7 @@ class Server:
         table = {
             INITIALIZE: Route(self._initialize),
             "authenticate": Route(self._authenticate),
+            "logout": Route(self._logout),
             "session/new": Route(prompts.new),
             "session/prompt": Route(in_turn(prompts.prompt)),
             "session/cancel": Route(in_turn(prompts.cancel)),
@@ -65,12 +67,13 @@ class Server:
     def initialized(self, given: params.Params) -> None:
         """Take the client's capabilities; a later `initialize` replaces them and keeps the sessions."""
         self._initialized = True
+        self._access.methods = auth_methods(dict(given), sys.executable)
         offered = given.get("clientCapabilities")
         session = offered.get("session") if isinstance(offered, Mapping) else None
         self._sessions.takes_notices = isinstance(session, Mapping) and isinstance(session.get("notices"), Mapping)
 
     def _initialize(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
-        result = initialize_result(dict(given), unstable=self._unstable)
+        result = initialize_result(dict(given), sys.executable, unstable=self._unstable)
         if result is None:
             raise invalid("protocolVersion", "must be a whole number")
         self.initialized(given)
@@ -78,4 +81,12 @@ class Server:
 
     def _authenticate(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
         self._access.authenticate(params.method_id(given))
+        return {}
+
+    def _logout(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
+        """Log out: turns that run end as cancelled, sessions keep their history (clauses A-13, A-14)."""
+        try:
+            self._access.logout()
+        finally:
+            self._sessions.cancel_all()
         return {}

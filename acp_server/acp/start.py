@@ -7,6 +7,7 @@ full server is the only one that judges odd input.
 from __future__ import annotations
 
 import os
+import sys
 
 from acp_server.acp.handshake import initialize_result
 
@@ -90,7 +91,7 @@ def _plain_initialize(line: bytes, *, unstable: bool) -> tuple[bytes, dict[str, 
         return None
     if isinstance(ident, bool) or not isinstance(ident, int | str):
         return None
-    result = initialize_result(params, unstable=unstable)
+    result = initialize_result(params, sys.executable, unstable=unstable)
     if result is None or (isinstance(ident, str) and any("\ud800" <= character <= "\udfff" for character in ident)):
         return None
     answer = {"jsonrpc": "2.0", "id": ident, "result": result}

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from acp_server.app.credentials import stored_keys
 from acp_server.base.values import value
 
 COMMAND_SECONDS: Final = 10.0
@@ -39,8 +40,10 @@ def key_source(config: Mapping[str, Any] | None, environment: Mapping[str, str])
     if "env" in config:
         variable = config["env"]
 
+        stored = stored_keys(environment)
+
         def from_variable() -> str | None:
-            return environment.get(variable, "").strip() or None
+            return environment.get(variable, "").strip() or stored(variable)
 
         return KeySource(from_variable, lambda: from_variable() is not None, variable, f"Set {variable}")
     if "file" in config:

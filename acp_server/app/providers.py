@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from acp_server.app.credentials import Credentials
 from acp_server.app.model_facts import ModelFacts
 from acp_server.base.errors import ServerError
 from acp_server.base.registered import Registered
@@ -109,7 +110,11 @@ class ConfiguredModels:
         return entry.ready()
 
     def missing(self) -> str:
-        """Return one sentence that says what is missing."""
+        """Return what is missing, and what is wrong with the stored keys if anything is."""
+        wrong = Credentials(self._environment).problem()
+        return self._what_is_missing() if wrong is None else f"{wrong} {self._what_is_missing()}"
+
+    def _what_is_missing(self) -> str:
         named = self._environment.get(MODEL_VARIABLE, "").strip()
         if not named and self._defaults.last is not None:
             named = f"{self._defaults.last.provider}/{self._defaults.last.model}"
@@ -118,7 +123,11 @@ class ConfiguredModels:
             return f"{entry.missing} to use the model {named}."
         ways = dict.fromkeys(entry.missing for entry in self._entries.items if entry.default_model is not None)
         names = ", ".join(way.removeprefix("Set ") for way in ways)
-        return f"Set one of {names}, or choose the demo model."
+        return f"Set one of {names}, run `acp-server login`, or choose the demo model."
+
+    def forget(self) -> None:
+        """Take every stored key away; raise ServerError when that fails. Keys of the environment stay."""
+        Credentials(self._environment).forget()
 
     def _named(self, config: CallConfig, who: str) -> CallConfig | None:
         entry = self._entries.find(config.provider)

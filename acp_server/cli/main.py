@@ -20,6 +20,8 @@ EPILOG = (
 LATE: Final = {
     "config": ("acp_server.cli.config", "read and change the settings file"),
     "plugin": ("acp_server.cli.plugin", "add, remove and list packages of plugins of a profile"),
+    "login": ("acp_server.cli.login", "store a provider's key in a file that you alone may read"),
+    "logout": ("acp_server.cli.logout", "take stored keys away"),
     "doctor": ("acp_server.cli.doctor", "say what is configured, found and missing"),
 }
 """Commands whose modules are loaded when they are named: what reads settings takes a fifth of a second to load."""
