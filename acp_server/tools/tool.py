@@ -111,6 +111,10 @@ class ToolContext(Protocol):
         """Show the latest output of a call that runs; cheap, may be dropped."""
         ...
 
+    def record(self, kind: str, data: JsonObject) -> None:
+        """Put an event of the tool's own into the session's log; raise ServerError when the log refuses."""
+        ...
+
 
 class Tool(Protocol, Generic[Arguments_contra]):
     """One tool. Everything but `run` is pure."""

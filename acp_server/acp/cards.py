@@ -1,0 +1,60 @@
+"""Tool cards as fields of `tool_call` and `tool_call_update` (docs/protocol.md, clauses TC-06 to TC-20). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from acp_server.base.json_value import JsonValue
+from acp_server.tools.tool import Card
+
+TITLE_LENGTH: Final = 120
+
+
+def card_to_json(card: Card) -> dict[str, JsonValue]:
+    """Return the card as the log keeps it: what is empty is left out."""
+    data: dict[str, JsonValue] = {"title": card.title, "kind": card.kind}
+    if card.locations:
+        data["locations"] = [
+            {"path": place.path, **({} if place.line is None else {"line": place.line})} for place in card.locations
+        ]
+    if card.diffs:
+        data["diffs"] = [
+            {"path": diff.path, **({} if diff.old is None else {"old": diff.old}), "new": diff.new}
+            for diff in card.diffs
+        ]
+    return data
+
+
+def card_fields(card: Card) -> dict[str, Any]:
+    """Return title, kind, locations and the diffs as content."""
+    return fields_of(card_to_json(card))
+
+
+def fields_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that a logged card stands for; one line of a title, cut where it is too long."""
+    fields: dict[str, Any] = {"title": one_line(str(data["title"])), "kind": data["kind"]}
+    if data.get("locations"):
+        fields["locations"] = [dict(place) for place in data["locations"]]
+    if data.get("diffs"):
+        fields["content"] = diff_content(data["diffs"])
+    return fields
+
+
+def diff_content(diffs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the diffs as content items; a file that was not there has no old text."""
+    return [
+        {
+            "type": "diff",
+            "path": diff["path"],
+            **({"oldText": diff["old"]} if "old" in diff else {}),
+            "newText": diff["new"],
+        }
+        for diff in diffs
+    ]
+
+
+def one_line(title: str) -> str:
+    """Return a title of one line and at most TITLE_LENGTH characters."""
+    line = " ".join(title.split())
+    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"

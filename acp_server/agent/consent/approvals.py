@@ -1,0 +1,192 @@
+"""Asking the person about a call, durably: the question and its answer are events, and only a clear yes is one.
+
+Owns one session's mode, its rules and its open questions. The question is made of the effect that runs; who carries it
+to the person is given as a port. docs/tools.md, table C and clauses Q-1 to Q-6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from acp_server.agent.consent.judge import MODES, Mode, Surroundings, judge
+from acp_server.agent.consent.rules import Rule
+from acp_server.agent.consent.words import split_command
+from acp_server.agent.hooks import ALLOW, Allow, Ask, Decision, Deny
+from acp_server.agent.tools import CallPlace
+from acp_server.base.cancel import Cancelled, CancelToken
+from acp_server.base.errors import ServerError
+from acp_server.base.json_value import JsonValue
+from acp_server.base.ports import Ids, Journal
+from acp_server.base.values import value
+from acp_server.session.session import Session
+from acp_server.tools.tool import Card, Effect
+
+MODE_EVENT: Final = "permission/preset"
+DEFAULT_MODE: Final[Mode] = "ask"
+Outcome: TypeAlias = Literal["allowed-once", "allowed-session", "rejected", "cancelled", "unavailable"]
+
+
+@value
+class Question:
+    """What the person is asked: the call, what it would do, why it is asked, and whether a yes can be kept.
+
+    `kept` describes the rule that an "allow for this session" would make, None where there is none.
+    """
+
+    call_id: str
+    tool: str
+    effect: Effect
+    card: Card
+    reason: str
+    kept: str | None = None
+
+
+class Asker(Protocol):
+    """Carries a question to the person."""
+
+    async def ask(self, question: Question, cancel: CancelToken) -> Outcome:
+        """Return the answer; everything but a clear yes is `rejected`, `cancelled` or `unavailable`.
+
+        Raises:
+            Cancelled: the turn was cancelled while the question was open.
+        """
+        ...
+
+
+class Judged(Protocol):
+    """What approvals need of the tools."""
+
+    def effect(self, place: CallPlace) -> Effect | None:
+        """Return what the call would do, None for a call that cannot run anyway."""
+        ...
+
+    def card(self, place: CallPlace) -> Card:
+        """Return how the call is drawn."""
+        ...
+
+
+class Approvals:
+    """The consent of one session."""
+
+    def __init__(
+        self,
+        session: Session,
+        tools: Judged,
+        places: Surroundings,
+        asker: Asker,
+        *,
+        journal: Journal,
+        ids: Ids,
+        rules: Callable[[], tuple[Rule, ...]],
+    ) -> None:
+        self._session = session
+        self._tools = tools
+        self._places = places
+        self._asker = asker
+        self._journal = journal
+        self._ids = ids
+        self._kept_rules = rules
+        self._session_rules: list[Rule] = []
+        self.mode: Mode = mode_of(session)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the rules in force: those that were kept, then those of this session."""
+        return (*self._kept_rules(), *self._session_rules)
+
+    def set_mode(self, mode: Mode) -> None:
+        """Change the mode, durably; it counts from the next call on."""
+        self._session.append(MODE_EVENT, {"preset": mode})
+        self.mode = mode
+
+    def revoke(self, number: int) -> Rule:
+        """Take back a rule of this session; raise ServerError NO_SUCH_RULE."""
+        if not 0 <= number < len(self._session_rules):
+            raise ServerError("NO_SUCH_RULE", f"There is no rule {number + 1} of this session.")
+        return self._session_rules.pop(number)
+
+    async def guard(self, place: CallPlace, before: Decision) -> Decision:
+        """Return what becomes of the call; a hook before may forbid it or insist on a question, never allow it."""
+        effect = self._tools.effect(place)
+        if effect is None or isinstance(before, Deny):
+            return before
+        decision = judge(self.mode, effect, self.rules, self._places)
+        if decision.answer == "deny":
+            return Deny(decision.reason)
+        return Ask(decision.reason) if decision.answer == "ask" else before
+
+    async def ask(self, place: CallPlace, reason: str, cancel: CancelToken) -> Decision:
+        """Put the question and return Allow or Deny; both question and answer are durable before the call can run.
+
+        Raises:
+            Cancelled: the turn was cancelled; the answer is in the log as cancelled.
+        """
+        effect = self._tools.effect(place)
+        if effect is None:
+            return ALLOW
+        rule = _rule_for(effect) if judge(self.mode, effect, (), self._places).rememberable else None
+        kept = None if rule is None else rule.describe()
+        question = Question(place.call.id, place.call.name, effect, self._tools.card(place), reason, kept)
+        ident = self._ids.new()
+        self._session.append("approval/asked", _asked(ident, place, question))
+        await self._journal.flush()
+        try:
+            outcome = await self._asker.ask(question, cancel)
+        except Cancelled:
+            self._decided(ident, "cancelled")
+            raise
+        self._decided(ident, outcome)
+        await self._journal.flush()
+        if outcome == "allowed-session" and rule is not None:
+            self._session_rules.append(rule)
+        return _answer(outcome)
+
+    def _decided(self, ident: str, outcome: Outcome) -> None:
+        self._session.append("approval/decided", {"id": ident, "outcome": outcome})
+
+
+def mode_of(session: Session) -> Mode:
+    """Return the mode that the log says, the default when it says none."""
+    mode: Any = None
+    for event in session.events.milestones():
+        if event.type == MODE_EVENT:
+            mode = event.data.get("preset")
+    return mode if mode in MODES else DEFAULT_MODE
+
+
+def _rule_for(effect: Effect) -> Rule | None:
+    """Return the rule that a yes for the session stands for: exact words, or the very files."""
+    if effect.kind == "execute":
+        parts = split_command(effect.command or "")
+        return Rule("allow", "command", "session", words=parts[0]) if parts is not None and len(parts) == 1 else None
+    if effect.kind == "edit" and len(effect.paths) == 1:
+        return Rule("allow", "edit", "session", path=effect.paths[0])
+    return None
+
+
+def _asked(ident: str, place: CallPlace, question: Question) -> dict[str, JsonValue]:
+    effect: dict[str, JsonValue] = {"kind": question.effect.kind}
+    if question.effect.paths:
+        effect["paths"] = list(question.effect.paths)
+    told = (("command", question.effect.command), ("url", question.effect.url))
+    effect |= {key: text for key, text in told if text is not None}
+    return {
+        "id": ident,
+        "toolName": question.tool,
+        "callId": place.call.id,
+        "reason": question.reason,
+        "effect": effect,
+    }
+
+
+def _answer(outcome: Outcome) -> Allow | Deny:
+    match outcome:
+        case "allowed-once" | "allowed-session":
+            return ALLOW
+        case "rejected":
+            return Deny("the person said no")
+        case "cancelled":
+            return Deny("the question was cancelled")
+        case "unavailable":
+            return Deny("nobody could be asked")
