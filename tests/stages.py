@@ -60,9 +60,13 @@ def count_pytest(status: int, output: str) -> Tally:
 
 
 def count_cases(status: int, output: str) -> Tally:
-    """Count the lines `ID pass`, `ID fail: why` and `ID skip: why` of a case runner."""
+    """Count the lines `ID pass`, `ID fail: why` and `ID skip: why` of a case runner.
+
+    All may be skipped: a kind of case may need what the server does not have yet.
+    """
     found = re.findall(r"^\S+ (pass|fail|skip)\b", output, re.MULTILINE)
-    return _honest(status, Tally(found.count("pass"), found.count("fail"), found.count("skip")))
+    tally = Tally(found.count("pass"), found.count("fail"), found.count("skip"))
+    return tally if status == 0 and tally.skipped else _honest(status, tally)
 
 
 def _honest(status: int, tally: Tally) -> Tally:

@@ -113,7 +113,9 @@ IMPURE_CALLS: frozenset[str] = frozenset({"open", "print", "input", "breakpoint"
 IMPURE_METHODS: frozenset[str] = frozenset({"now", "utcnow", "today"})
 """Methods of `datetime` and `date` that read the clock."""
 
-START_PATH: frozenset[str] = frozenset({"__main__", "acp.start", "app.compose", "app.composition", "app.parts", "app.session_access"})
+START_PATH: frozenset[str] = frozenset(
+    {"__main__", "acp.start", "app.compose", "app.composition", "app.parts", "app.session_access"}
+)
 """Where an import of our own may stand inside a function: the start imports as it goes, composition warms up late."""
 
 VAGUE_NAMES: tuple[str, ...] = ("Manager", "Helper", "Helpers", "Util", "Utils", "Handler", "Base")

@@ -32,7 +32,9 @@ def test_pytest_is_counted_by_its_closing_line(status: int, output: str, tally: 
     ("status", "output", "tally"),
     [
         (0, "R001 pass\nR002 skip: needs log\n2 cases\n", Tally(1, 0, 1)),
+        (0, "E001 skip: needs edit_file\n", Tally(0, 0, 1)),
         (1, "R001 pass\nR002 fail: no answer\n", Tally(1, 1)),
+        (1, "R001 skip: needs log\nTraceback", Tally(0, 1, 1)),
         (2, "R001 pass\nTraceback", Tally(1, 1)),
         (0, "", Tally(0, 1)),
     ],
