@@ -104,6 +104,7 @@ STAGES: tuple[Stage, ...] = (
     pytest("lsp", "tests/e2e/test_pytest_lsp.py", plugins=("pytest_lsp",)),
     pytest("crash", "tests/crash"),
     pytest("fuzz", "tests/fuzz"),
+    pytest("security", "tests/security"),
     pytest("bench", "tests/bench"),
     pytest("runners", "tests/cases"),
     cases("rpc"),
