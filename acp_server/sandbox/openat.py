@@ -1,0 +1,107 @@
+"""Opening files beneath a held directory, decided by the kernel while it walks (docs/sandbox.md, clauses F-1 to F-3).
+
+Owns the one raw system call, openat2, and the walk that stands in for it. Refuses nothing by name: what a path may
+touch is the fence's matter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from contextlib import suppress
+from functools import lru_cache
+from typing import Final
+
+OPENAT2: Final = 437
+"""The number is the same on every machine of Linux."""
+
+NO_MAGIC_LINKS: Final = 0x02
+NO_SYMLINKS: Final = 0x04
+BENEATH: Final = 0x08
+_HOW: Final = struct.Struct("=QQQ")
+_TRIES: Final = 64
+"""EAGAIN says that something was renamed during the walk; somebody who renames all the time gets an error."""
+
+
+@lru_cache(maxsize=1)
+def has_openat2() -> bool:
+    """Return whether the kernel walks for us, found out by doing it."""
+    try:
+        os.close(_openat2(-100, b"/", os.O_PATH | os.O_DIRECTORY, 0, 0))
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def open_beneath(directory: int, path: str, flags: int, mode: int = 0) -> int:
+    """Return a descriptor of a relative path whose whole way, links included, stays beneath a directory.
+
+    Raises:
+        OSError: EXDEV when the way leaves it; ELOOP for a link where the kernel cannot walk; what opening gives.
+    """
+    if has_openat2():
+        return _retried(directory, path, flags, mode, BENEATH | NO_MAGIC_LINKS)
+    return _walk(directory, path, flags, mode)
+
+
+def open_strictly(path: str, flags: int, mode: int = 0, *, directory: int | None = None) -> int:
+    """Return a descriptor of a path in whose way no symbolic link lies; ELOOP when one does."""
+    start = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) if directory is None else directory
+    try:
+        if has_openat2():
+            return _retried(start, path.lstrip("/") or ".", flags, mode, NO_SYMLINKS | NO_MAGIC_LINKS)
+        return _walk(start, path.lstrip("/") or ".", flags, mode)
+    finally:
+        if directory is None:
+            os.close(start)
+
+
+def _retried(directory: int, path: str, flags: int, mode: int, resolve: int) -> int:
+    name = os.fsencode(path)
+    for _ in range(_TRIES - 1):
+        with suppress(BlockingIOError, InterruptedError):
+            return _openat2(directory, name, flags | os.O_CLOEXEC, mode, resolve)
+    return _openat2(directory, name, flags | os.O_CLOEXEC, mode, resolve)
+
+
+def _openat2(directory: int, path: bytes, flags: int, mode: int, resolve: int) -> int:
+    how = _HOW.pack(flags, mode if flags & (os.O_CREAT | os.O_TMPFILE) else 0, resolve)
+    if b"\0" in path:
+        raise ValueError("embedded null byte")
+    descriptor: int = _libc().syscall(
+        ctypes.c_long(OPENAT2),
+        ctypes.c_int(directory),
+        ctypes.c_char_p(path),
+        ctypes.c_char_p(how),
+        ctypes.c_size_t(24),
+    )
+    if descriptor < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), os.fsdecode(path))
+    return descriptor
+
+
+@lru_cache(maxsize=1)
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _walk(directory: int, path: str, flags: int, mode: int) -> int:
+    """Open each component without following links; `..` is refused, and so is every link on the way."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or ".." in parts:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+    held = os.dup(directory)
+    try:
+        for part in parts[:-1]:
+            step = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held)
+            os.close(held)
+            held = step
+        last = parts[-1] if parts else "."
+        return os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=held)
+    except NotADirectoryError as error:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from error
+    finally:
+        os.close(held)
