@@ -1,0 +1,56 @@
+"""A box spelled for bubblewrap (docs/sandbox.md, clauses B-1 to B-9). Pure.
+
+Owns the switches. The program's own answer about how it went comes on a descriptor of its own, so that a command
+cannot write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from acp_server.sandbox.profile import Mount
+
+PROGRAM: Final = "/usr/bin/bwrap"
+"""The one place that is trusted: on some systems only this path may make user namespaces."""
+
+_ALWAYS: Final = (
+    "--unshare-user-try",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--die-with-parent",
+    "--new-session",
+)
+
+
+def bwrap_argv(
+    mounts: Sequence[Mount],
+    command: Sequence[str],
+    cwd: str,
+    *,
+    network: bool,
+    seccomp: int,
+    status: int,
+) -> list[str]:
+    """Return the whole argv. `seccomp` and `status` are descriptors that are passed on; `network` shares the host's."""
+    argv = [PROGRAM, *_ALWAYS]
+    if not network:
+        argv.append("--unshare-net")
+    for mount in mounts:
+        argv += _spelled(mount)
+    argv += ["--cap-drop", "ALL", "--seccomp", str(seccomp), "--json-status-fd", str(status)]
+    return [*argv, "--chdir", cwd, "--", *command]
+
+
+def _spelled(mount: Mount) -> list[str]:
+    match mount.kind:
+        case "dev" | "proc":
+            return [f"--{mount.kind}", mount.target]
+        case "tmpfs":
+            return ["--size", str(mount.size), "--tmpfs", mount.target]
+        case "ro":
+            return ["--ro-bind", mount.source, mount.target]
+        case "rw":
+            return ["--bind", mount.source, mount.target]
