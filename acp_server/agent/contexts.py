@@ -1,6 +1,6 @@
 """What the model is told of a state that changes: one snapshot message, sent anew only when it differs.
 
-Owns the message and how the last one is found again. It comes before a step's other messages reach the model, so that
+Owns the message and how the last one is found again. It joins behind the messages that a step begins with, so that
 the text in front of it stays as it was sent before.
 """
 

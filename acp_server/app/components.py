@@ -47,6 +47,8 @@ class Components:
     def __init__(self, tables: Registries) -> None:
         self._tables = tables
         self._built: list[_Built] = []
+        self._left: list[_Built] = []
+        """Built before another row failed: what they registered is gone, what they hold is given back by `close`."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -68,7 +70,8 @@ class Components:
         except BaseException:
             for built in reversed(self._built):
                 _undo(built)
-            self._built.clear()
+            self._left += self._built
+            self._built = []
             raise
 
     def update(self, rows: Sequence[Row]) -> list[str]:
@@ -92,8 +95,8 @@ class Components:
     async def close(self) -> None:
         """Take everything away, last built first; what a component raises stops no other."""
         failures = []
-        while self._built:
-            built = self._built.pop()
+        ending, self._built, self._left = [*self._left, *self._built], [], []
+        for built in reversed(ending):
             _undo(built)
             if built.close is None:
                 continue

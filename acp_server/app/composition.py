@@ -10,6 +10,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from acp_server.app.components import Components
@@ -125,6 +126,8 @@ class Composition:
         settings = None
         if self._stamp is not None:
             settings = layers.read_settings(self._places)
+        if self._profile is not None:
+            _write_template(self._places, self._profile)
         choice = layers.Choice(self._profile, "acp", self._patches)
         rows = layers.full_tree(choice, self._places, settings).rows
         add_plugins(choice, self._places)
@@ -138,3 +141,11 @@ def add_plugins(choice: Choice, places: Places) -> None:
     for folder in layers.plugin_folders(choice, places):
         if folder not in sys.path:
             sys.path.append(folder)
+
+
+def _write_template(places: Places, profile: str) -> None:
+    """Let a shipped profile that is named for the first time be there to be changed, where that can be."""
+    from acp_server.app.profiles import ensure_profile  # noqa: PLC0415 - for who names a profile
+
+    with suppress(ServerError):
+        ensure_profile(places, profile)
