@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from acp_server.agent.agent import Agent
+from acp_server.agent.contexts import Context
+from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks
 from acp_server.agent.services import AgentServices
 from acp_server.agent.tools import NoTools, ToolBox
 from acp_server.agent.turns import TurnEnd
@@ -91,7 +93,16 @@ class OpenFlow:
 class Rig:
     """One agent and all that it is given. Every event is held against the grammar of turns."""
 
-    def __init__(self, answers: Sequence[Answer], *, tools: ToolBox | None = None, max_steps: int = 200) -> None:
+    def __init__(
+        self,
+        answers: Sequence[Answer],
+        *,
+        tools: ToolBox | None = None,
+        max_steps: int = 200,
+        hooks: Hooks = NO_HOOKS,
+        contexts: Sequence[Context] = (),
+        ask: Asking | None = None,
+    ) -> None:
         self.clock, self.ids, self.model = FakeClock(), FakeIds("m"), ChunkModel(answers)
         self.session = Session(SessionHeader(SessionId("s"), 0, "/p"), now=self.clock.now_ms)
         self.session.validate(Invariants().check)
@@ -109,6 +120,9 @@ class Rig:
             ids=self.ids,
             random=lambda: 0.5,
             report=self.reported.append,
+            hooks=hooks,
+            contexts=lambda: tuple(contexts),
+            ask=ask,
         )
         self.agent = Agent(self.session, services, CallConfig("play", "m"), max_steps=max_steps)
 
