@@ -156,3 +156,42 @@ def test_the_doctor_tells_no_secret(stage: Stage) -> None:
     assert found["provider deepseek"]["state"] == "missing"
     assert found["model"]["facts"] == {"model": "anthropic/claude-sonnet-5-5"}
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_wrong_edit_is_told_at_once_where_notices_are_shown(stage: Stage) -> None:
+    path = write(stage, WINDOW.format(1000))
+    client = stage.client()
+    client.initialize({"session": {"notices": {}}})
+    session = client.new_session(stage.project)
+    client.wait_update("available_commands_update")
+    assert status(client, session) == "- Context window: 1000 tokens"
+    write(stage, "modle = 1\n")
+    sentence = f"{path}:1: unknown key 'modle'. Did you mean 'model'? The settings from before stay in force."
+    assert client.wait_update("notice")["title"] == sentence
+
+
+def command(stage: Stage, *words: str) -> tuple[int, str, str]:
+    whole = [*launch.COMMAND[:-1], "config", *words]
+    done = subprocess.run(
+        whole, cwd=stage.root, env=stage.environment(), capture_output=True, text=True, timeout=30, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_one_setting_is_read_and_changed_from_the_command_line(stage: Stage) -> None:
+    path = stage.state / "settings.toml"
+    assert command(stage, "path") == (0, f"{path}\n", "")
+    assert command(stage, "get", "limits.max_steps") == (1, "", "")
+    assert command(stage, "set", "limits.max_steps", "7") == (0, "", "")
+    path.write_text("# mine\n" + path.read_text("utf-8").replace("7", "7 # few"), "utf-8")
+    assert command(stage, "set", 'models."a/b".context_window', "1000") == (0, "", "")
+    assert command(stage, "set", "limits.max_steps", "9") == (0, "", "")
+    text = '# mine\n[limits]\nmax_steps = 9 # few\n\n[models."a/b"]\ncontext_window = 1000\n'
+    assert path.read_text("utf-8") == text
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert command(stage, "get", "limits") == (0, "{ max_steps = 9 }\n", "")
+    assert command(stage, "get") == (0, text, "")
+    wrong = f"acp-server config: {path}:3: limits.max_steps must be a whole number, not text.\n"
+    assert command(stage, "set", "limits.max_steps", "many") == (1, "", wrong)
+    assert command(stage, "set", "a b", "1") == (1, "", "acp-server config: 'a b' is no key\n")
+    assert path.read_text("utf-8") == text
