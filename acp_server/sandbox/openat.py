@@ -9,13 +9,19 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import stat
 import struct
+import sys
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
 OPENAT2: Final = 437
 """The number is the same on every machine of Linux."""
+
+PATH_ONLY: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)
+TEMPORARY: Final[int] = getattr(os, "O_TMPFILE", 0)
+"""Flags that only Linux has; without the second one a file has a name from the start."""
 
 NO_MAGIC_LINKS: Final = 0x02
 NO_SYMLINKS: Final = 0x04
@@ -28,9 +34,11 @@ _TRIES: Final = 64
 @lru_cache(maxsize=1)
 def has_openat2() -> bool:
     """Return whether the kernel walks for us, found out by doing it."""
+    if not sys.platform.startswith("linux"):
+        return False
     try:
-        os.close(_openat2(-100, b"/", os.O_PATH | os.O_DIRECTORY, 0, 0))
-    except (OSError, AttributeError):
+        os.close(_openat2(-100, b"/", PATH_ONLY | os.O_DIRECTORY, 0, 0))
+    except OSError:
         return False
     return True
 
@@ -48,7 +56,7 @@ def open_beneath(directory: int, path: str, flags: int, mode: int = 0) -> int:
 
 def open_strictly(path: str, flags: int, mode: int = 0, *, directory: int | None = None) -> int:
     """Return a descriptor of a path in whose way no symbolic link lies; ELOOP when one does."""
-    start = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) if directory is None else directory
+    start = os.open("/", PATH_ONLY | os.O_DIRECTORY | os.O_CLOEXEC) if directory is None else directory
     try:
         if has_openat2():
             return _retried(start, path.lstrip("/") or ".", flags, mode, NO_SYMLINKS | NO_MAGIC_LINKS)
@@ -67,7 +75,7 @@ def _retried(directory: int, path: str, flags: int, mode: int, resolve: int) -> 
 
 
 def _openat2(directory: int, path: bytes, flags: int, mode: int, resolve: int) -> int:
-    how = _HOW.pack(flags, mode if flags & (os.O_CREAT | os.O_TMPFILE) else 0, resolve)
+    how = _HOW.pack(flags, mode if flags & os.O_CREAT or _makes_unnamed(flags) else 0, resolve)
     if b"\0" in path:
         raise ValueError("embedded null byte")
     descriptor: int = _libc().syscall(
@@ -83,6 +91,11 @@ def _openat2(directory: int, path: bytes, flags: int, mode: int, resolve: int) -
     return descriptor
 
 
+def _makes_unnamed(flags: int) -> bool:
+    """The flag for unnamed files holds the one for directories."""
+    return TEMPORARY != 0 and flags & TEMPORARY == TEMPORARY
+
+
 @lru_cache(maxsize=1)
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
@@ -96,11 +109,15 @@ def _walk(directory: int, path: str, flags: int, mode: int) -> int:
     held = os.dup(directory)
     try:
         for part in parts[:-1]:
-            step = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held)
+            step = os.open(part, PATH_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held)
             os.close(held)
             held = step
         last = parts[-1] if parts else "."
-        return os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=held)
+        found = os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=held)
+        if stat.S_ISLNK(os.fstat(found).st_mode):  # a descriptor for the path alone is given of a link as well
+            os.close(found)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        return found
     except NotADirectoryError as error:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from error
     finally:
