@@ -14,9 +14,12 @@ from acp_server.acp.failures import auth_required, invalid, refused
 from acp_server.acp.handshake import AUTH_METHODS
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.errors import RpcError
+from acp_server.llm.adapter import ModelInfo
+from acp_server.llm.scripted.models import scripted_model
 from acp_server.messages.request import CallConfig
 
 DEMO: Final = CallConfig("scripted", "demo")
+DEMO_INFO: Final = scripted_model(DEMO.model) or ModelInfo(DEMO.provider, DEMO.model, "Demo")
 
 
 class Models(Protocol):
@@ -32,6 +35,14 @@ class Models(Protocol):
 
     def usable(self, config: CallConfig) -> bool:
         """Return whether requests can go there: the provider is known and has a key."""
+        ...
+
+    def offered(self) -> Sequence[ModelInfo]:
+        """Return the models that can be chosen."""
+        ...
+
+    def info(self, config: CallConfig) -> ModelInfo:
+        """Return what is known about a model; it need not be one that can be chosen."""
         ...
 
     def missing(self) -> str:
@@ -83,6 +94,15 @@ class Access:
     def usable(self, config: CallConfig) -> bool:
         """Return whether a session that went there before can go on there."""
         return (not self.signed_out and self.models.usable(config)) or (self.demo and config == DEMO)
+
+    def offered(self) -> tuple[ModelInfo, ...]:
+        """Return the models that this connection's sessions can choose."""
+        found = () if self.signed_out else tuple(self.models.offered())
+        return (*found, DEMO_INFO) if self.demo and DEMO_INFO not in found else found
+
+    def info(self, config: CallConfig) -> ModelInfo:
+        """Return what is known about a model."""
+        return DEMO_INFO if config == DEMO else self.models.info(config)
 
     def require(self, config: CallConfig) -> None:
         """Raise RpcError -32000 when the person has logged out and a session's requests would go there."""

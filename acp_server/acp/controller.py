@@ -84,6 +84,10 @@ class Controller:
         commands = [command.to_json() for command in self._commands()]
         self._put({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 
+    def show(self, update: Mapping[str, Any]) -> None:
+        """Send an update that no event stands for."""
+        self._put(update)
+
     def tell(self, sentence: str) -> None:
         """Tell the person: at once where the client takes notices, else within the next turn (clause U-14)."""
         self._untold.append(sentence)

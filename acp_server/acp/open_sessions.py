@@ -61,6 +61,10 @@ class OpenSessions:
         for controller in self._open.values():
             controller.show_commands()
 
+    def all(self) -> tuple[Controller, ...]:
+        """Return every open session, the oldest first."""
+        return tuple(self._open.values())
+
     def get(self, ident: str) -> Controller | None:
         """Return the open session, or None."""
         return self._open.get(ident)

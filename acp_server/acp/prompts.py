@@ -13,6 +13,7 @@ from acp_server.acp.content import blocks_of
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import invalid, prompt_result, refused
 from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.option_routes import OptionRoutes
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.turns import TurnEnd
 from acp_server.base.cancel import BY_USER
@@ -35,6 +36,7 @@ class Prompts:
         registry: AgentRegistry,
         sessions: OpenSessions,
         access: Access,
+        options: OptionRoutes,
         *,
         clock: Clock,
         ids: Ids,
@@ -43,6 +45,7 @@ class Prompts:
         self._registry = registry
         self._sessions = sessions
         self._access = access
+        self._options = options
         self._clock = clock
         self._ids = ids
         self._ready = ready
@@ -64,7 +67,7 @@ class Prompts:
             controller.tell(sentence)
         controller.go_live()
         request.after_response(controller.greet)
-        return {"sessionId": header.id}
+        return {"sessionId": header.id, "configOptions": self._options.options(controller)}
 
     def prompt(self, given: params.Params, request: Inbound) -> Mapping[str, Any] | Pending:
         """Run a turn: `session/prompt`. The answer comes when the turn has ended."""

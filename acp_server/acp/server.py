@@ -14,6 +14,7 @@ from acp_server.acp.access import Access
 from acp_server.acp.failures import invalid
 from acp_server.acp.handshake import auth_methods, initialize_result
 from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.prompts import Prompts
 from acp_server.acp.stored import Stored
 from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
@@ -26,18 +27,26 @@ class Server:
     """One connection's protocol state and its routes. `unstable` adds methods that no stable version has yet."""
 
     def __init__(
-        self, sessions: OpenSessions, prompts: Prompts, stored: Stored, access: Access, *, unstable: bool = False
+        self,
+        sessions: OpenSessions,
+        prompts: Prompts,
+        stored: Stored,
+        options: OptionRoutes,
+        access: Access,
+        *,
+        unstable: bool = False,
     ) -> None:
         self._sessions = sessions
         self._prompts = prompts
         self._stored = stored
+        self._options = options
         self._access = access
         self._unstable = unstable
         self._initialized = False
 
     def routes(self) -> dict[str, Route]:
         """Return the table of methods."""
-        prompts, stored = self._prompts, self._stored
+        prompts, stored, options = self._prompts, self._stored, self._options
         in_turn, alone = self._sessions.in_turn, self._sessions.alone
         table = {
             INITIALIZE: Route(self._initialize),
@@ -51,6 +60,8 @@ class Server:
             "session/resume": Route(alone(stored.resume)),
             "session/close": Route(alone(stored.close)),
             "session/delete": Route(alone(stored.delete)),
+            "session/set_config_option": Route(in_turn(options.set_option)),
+            "session/set_model": Route(in_turn(options.set_model)),
             "_acp_server/session/steer": Route(in_turn(prompts.steer)),
             "_acp_server/session/rename": Route(in_turn(stored.rename)),
             "_acp_server/session/fork": Route(in_turn(stored.fork)),
@@ -79,14 +90,16 @@ class Server:
         self.initialized(given)
         return result
 
-    def _authenticate(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
+    def _authenticate(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:
         self._access.authenticate(params.method_id(given))
+        request.after_response(self._options.show_all)
         return {}
 
-    def _logout(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
+    def _logout(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
         """Log out: turns that run end as cancelled, sessions keep their history (clauses A-13, A-14)."""
         try:
             self._access.logout()
         finally:
             self._sessions.cancel_all()
+        request.after_response(self._options.show_all)
         return {}

@@ -16,6 +16,8 @@ from acp_server.acp.access import Access
 from acp_server.acp.controller import Controller, read_only_words
 from acp_server.acp.failures import invalid, refused, session_not_found, stored_error
 from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.option_routes import OptionRoutes
+from acp_server.acp.options import fitting
 from acp_server.acp.times import iso_utc
 from acp_server.agent.registry import AgentRegistry
 from acp_server.base.errors import ServerError
@@ -27,7 +29,7 @@ from acp_server.jsonrpc.peer import Inbound
 from acp_server.messages.request import CallConfig
 from acp_server.persistence.port import LoadedSession, PersistenceError, SessionEntry, SessionPersistence
 from acp_server.session.header import SessionHeader
-from acp_server.session.log import EventLog
+from acp_server.session.model_choice import chosen_model
 from acp_server.session.title import normalize_title
 
 Store: TypeAlias = Callable[[], Awaitable[SessionPersistence]]
@@ -54,6 +56,7 @@ class Stored:
         registry: AgentRegistry,
         sessions: OpenSessions,
         access: Access,
+        options: OptionRoutes,
         store: Store,
         *,
         clock: Clock,
@@ -62,6 +65,7 @@ class Stored:
         self._registry = registry
         self._sessions = sessions
         self._access = access
+        self._options = options
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -152,7 +156,7 @@ class Stored:
         controller.catch_up()
         controller.go_live()
         request.after_response(controller.greet)
-        return {"sessionId": header.id}
+        return {"sessionId": header.id, "configOptions": self._options.options(controller)}
 
     async def _open(self, asked: params.StoredSession, request: Inbound, *, replay: bool) -> Mapping[str, Any]:
         config = self._access.config()
@@ -172,7 +176,7 @@ class Stored:
         for sentence in params.unused_servers(asked.mcp_servers):
             controller.tell(sentence)
         request.after_response(controller.greet)
-        return {}
+        return {"configOptions": self._options.options(controller)}
 
     async def _take(self, asked: params.StoredSession, config: CallConfig) -> Controller:
         """Take the stored session's lock and make it live; what is damaged opens for reading."""
@@ -188,9 +192,9 @@ class Stored:
                 raise
 
     def _enter(self, loaded: LoadedSession, config: CallConfig) -> Controller:
-        wanted = _recorded(loaded.log)
+        wanted = chosen_model(loaded.log.milestones())
         usable = wanted is None or self._access.usable(wanted)
-        chosen = config if wanted is None or not usable else wanted
+        chosen = config if wanted is None or not usable else fitting(wanted, self._access.info(wanted))
         agent = self._registry.resume(loaded.header, loaded.log, chosen, read_only=loaded.read_only)
         controller = self._sessions.add(agent)
         controller.read_only = loaded.read_only
@@ -257,15 +261,6 @@ def _require_quiet(controller: Controller) -> None:
     if not controller.agent.idle:
         details = "The session runs a turn; it cannot be loaded again before the turn has ended."
         raise RpcError(INVALID_REQUEST, details, {"details": details, "sessionId": controller.id})
-
-
-def _recorded(log: EventLog) -> CallConfig | None:
-    """Return where the log's last request went, or None when it made none."""
-    last = None
-    for event in log.milestones():
-        if event.type == "request/context":
-            last = event.data
-    return None if last is None else CallConfig(str(last["provider"]), str(last["model"]))
 
 
 def _info(entry: SessionEntry) -> dict[str, Any]:

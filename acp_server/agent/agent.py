@@ -20,6 +20,7 @@ from acp_server.base.errors import ServerError
 from acp_server.messages.blocks import Message
 from acp_server.messages.chunks import LlmFailure
 from acp_server.messages.request import CallConfig
+from acp_server.session.model_choice import SELECTED, selected_data
 from acp_server.session.session import Session
 
 
@@ -88,6 +89,20 @@ class Agent:
         self._untitled = False
         if self._running is not None:
             self._running.turn.untitled = False
+
+    def choose(self, config: CallConfig) -> None:
+        """Let requests from the next step on go there.
+
+        A session that has events keeps the choice as one; the first request of any other tells it soon enough.
+
+        Raises:
+            ServerError: the log refused; nothing has changed then.
+        """
+        if config == self.config:
+            return
+        if self.session.seq > 0:
+            self.session.append(SELECTED, selected_data(config), ignorable=True)
+        self.config = config
 
     async def flush(self) -> None:
         """Return once everything so far is durable; raise ServerError when it cannot be."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from acp_server.acp.access import Access
 from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.prompts import Prompts
 from acp_server.acp.server import Server
 from acp_server.acp.stored import Stored
@@ -94,7 +95,10 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     trace = Trace(lambda line: log.write("trace", line)) if log.shows("trace") else None
     outbox = Outbox(tap=None if trace is None else trace.outbound)
     clock, ids = SystemClock(), RandomIds()
-    login = Access(ConfiguredModels(environment, tables.adapters, tables.default_models, composition.require))
+    reachable = ConfiguredModels(
+        environment, tables.adapters, tables.default_models, composition.require, lambda: tables.facts.last or NO_FACTS
+    )
+    login = Access(reachable)
 
     def services_for(session: Session, read_only: str | None) -> AgentServices:
         return AgentServices(
@@ -122,9 +126,11 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     access.serve(tables.observers, tables.projections)
     registry.observe(created=access.opened, disposed=access.closed)
     registry.observe(created=lambda agent: _greet(agent, tables, sessions, composition), disposed=_nothing)
-    prompts = Prompts(registry, sessions, login, clock=clock, ids=ids, ready=ready)
-    stored = Stored(registry, sessions, login, store.result, clock=clock, ids=ids)
-    server = Server(sessions, prompts, stored, login, unstable=options.unstable)
+    choices = OptionRoutes(sessions, login)
+    tables.adapters.subscribe(choices.show_soon)
+    prompts = Prompts(registry, sessions, login, choices, clock=clock, ids=ids, ready=ready)
+    stored = Stored(registry, sessions, login, choices, store.result, clock=clock, ids=ids)
+    server = Server(sessions, prompts, stored, choices, login, unstable=options.unstable)
     peer = Peer(server.routes(), outbox, log.note, gate=server.gate)
     connection = Connection(
         stdio,

@@ -11,6 +11,7 @@ from typing import Any
 
 from acp_server.app.keys import KeySource
 from acp_server.app.model_facts import ModelFacts
+from acp_server.app.model_listing import known_of, listed
 from acp_server.app.providers import ModelKit, ModelOffer
 from acp_server.base.cancel import CancelToken
 from acp_server.llm.adapter import Adapter, ModelInfo, WireProtocol
@@ -18,7 +19,6 @@ from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol
 from acp_server.llm.adapters.chat.dialects import DIALECTS, dialect_for
 from acp_server.llm.adapters.chat.protocol import ChatProtocol
 from acp_server.llm.adapters.responses.protocol import ResponsesProtocol
-from acp_server.llm.catalog import known_models, lookup
 from acp_server.llm.http import HttpTransport
 from acp_server.llm.http_adapter import Endpoint, Facts, HttpAdapter, no_key
 from acp_server.llm.registration import Listing, Registration
@@ -78,16 +78,10 @@ def http_adapter(config: Mapping[str, Any], url: str, key: KeySource | None, kit
         key_required=key is not None,
         headers=config.get("headers", {}),
     )
-    catalog = config.get("catalog", name)
-
-    def facts(model: str) -> ModelInfo | None:
-        return kit.facts.over(name, model, lookup(catalog, model))
-
-    known = [info.id for info in known_models(catalog)]
-    listed = dict.fromkeys((*config.get("models", ()), *kit.facts.names(name), *known))
-    infos = [facts(model) or ModelInfo(name, model, model) for model in listed]
+    facts = known_of(config, kit.facts)
+    known = listed(config, kit.facts)
     adapter = HttpAdapter(
-        endpoint, _wire(config, url, facts), kit.transport, facts=facts, known=infos, limits=kit.limits
+        endpoint, _wire(config, url, facts), kit.transport, facts=facts, known=known, limits=kit.limits
     )
     return adapter if key is None or not key.slow else FreshKey(adapter, key)
 

@@ -6,15 +6,15 @@ workspace (docs/settings.md, clause F-7). Values of keys stay with whoever makes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from acp_server.app.credentials import Credentials
-from acp_server.app.model_facts import ModelFacts
+from acp_server.app.model_facts import NO_FACTS, ModelFacts
 from acp_server.base.errors import ServerError
 from acp_server.base.registered import Registered
 from acp_server.base.values import value
-from acp_server.llm.adapter import Adapter, Transport
+from acp_server.llm.adapter import Adapter, ModelInfo, Transport
 from acp_server.llm.limits import HttpLimits
 from acp_server.llm.retry import RetryPolicy
 from acp_server.messages.request import CallConfig
@@ -42,6 +42,8 @@ class ProviderEntry:
         missing: what is missing while it is not ready, in words: "Set NAME".
         default_model: the model that is used when nobody names one; None: the provider is never chosen by itself.
         only_named: whether it answers only when the person has named it, as the scripted models do.
+        models: returns the models worth offering.
+        known: returns what is known about a model, or None.
     """
 
     name: str
@@ -50,6 +52,8 @@ class ProviderEntry:
     missing: str = "Nothing"
     default_model: str | None = None
     only_named: bool = False
+    models: Callable[[ModelFacts], Sequence[ModelInfo]] = lambda _facts: ()
+    known: Callable[[ModelFacts, str], ModelInfo | None] = lambda _facts, _model: None
 
 
 @value
@@ -71,7 +75,9 @@ class ConfiguredModels:
         entries: Registered[ProviderEntry],
         defaults: Registered[CallConfig],
         check: Callable[[], None] = lambda: None,
+        facts: Callable[[], ModelFacts] = lambda: NO_FACTS,
     ) -> None:
+        self._facts = facts
         self._environment = environment
         self._entries = entries
         self._defaults = defaults
@@ -108,6 +114,18 @@ class ConfiguredModels:
             setting = self._defaults.last
             return entry.name in (named, setting.provider if setting is not None else "")
         return entry.ready()
+
+    def offered(self) -> tuple[ModelInfo, ...]:
+        """Return the models of every provider that is ready, in the providers' order."""
+        facts = self._facts()
+        ready = (entry for entry in self._entries.items if self.usable(CallConfig(entry.name, "")))
+        return tuple(model for entry in ready for model in entry.models(facts))
+
+    def info(self, config: CallConfig) -> ModelInfo:
+        """Return what is known about a model; of an unknown one only its name is."""
+        entry = self._entries.find(config.provider)
+        known = None if entry is None else entry.known(self._facts(), config.model)
+        return known or ModelInfo(config.provider, config.model, config.model)
 
     def missing(self) -> str:
         """Return what is missing, and what is wrong with the stored keys if anything is."""

@@ -96,6 +96,7 @@ _TABLE: Final[Mapping[str, Mapping[str, _Check]]] = {
     "todo/write": {"todos": _LIST},
     "request/header": {"header": _OBJECT, "reason": _REASON},
     "request/context": {"provider": _NAME, "model": _NAME, "contextWindow?": _COUNT},
+    "model/selected": {"provider": _NAME, "model": _NAME, "reasoningEffort?": _NAME},
     "agent/inbox/spliced": {
         "target": _TARGET,
         "start": _COUNT,

@@ -10,10 +10,12 @@ from typing import Any, cast
 from acp_server.app.components import hot
 from acp_server.app.keys import key_source
 from acp_server.app.model_facts import ModelFacts
+from acp_server.app.model_listing import known_of, listed
 from acp_server.app.providers import ModelKit, ProviderEntry
 from acp_server.app.registries import Parts
 from acp_server.app.row import Config
 from acp_server.llm.adapter import Adapter
+from acp_server.llm.scripted.models import scripted_model, scripted_models
 from acp_server.messages.request import CallConfig
 
 
@@ -38,6 +40,8 @@ def provider(parts: Parts, config: Config) -> None:
             ready=(lambda: True) if source is None else source.there,
             missing="Nothing" if source is None else source.missing,
             default_model=given.get("default_model") or (models[0] if models else None),
+            models=lambda facts: listed(given, facts),
+            known=lambda facts, model: known_of(given, facts)(model),
         )
     )
 
@@ -51,7 +55,15 @@ def scripted(parts: Parts, config: Config) -> None:  # noqa: ARG001 - a factory'
 
         return ScriptedAdapter()
 
-    parts.adapters.add(ProviderEntry("scripted", make, only_named=True))
+    parts.adapters.add(
+        ProviderEntry(
+            "scripted",
+            make,
+            only_named=True,
+            models=lambda _facts: scripted_models(),
+            known=lambda _facts, model: scripted_model(model),
+        )
+    )
 
 
 @hot

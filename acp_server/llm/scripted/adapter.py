@@ -13,7 +13,8 @@ from typing import Final
 from acp_server.base.cancel import CancelToken
 from acp_server.llm.adapter import ModelInfo
 from acp_server.llm.failure import LlmError
-from acp_server.llm.scripted.library import CONTEXT_WINDOW, MODELS, side_script
+from acp_server.llm.scripted.library import SCRIPTS, side_script
+from acp_server.llm.scripted.models import NAMES, scripted_model, scripted_models
 from acp_server.llm.scripted.parse import parse_script
 from acp_server.llm.scripted.play import Beat, beats
 from acp_server.llm.scripted.scene import scene_of
@@ -22,7 +23,6 @@ from acp_server.llm.waiting import pause, until
 from acp_server.messages.chunks import StreamChunk
 from acp_server.messages.request import GenerateOptions
 
-PROVIDER: Final = "scripted"
 MOST_REMEMBERED: Final = 256
 RUN_LENGTH: Final = 32
 """Chunks given in a row before other tasks get their turn, as a socket would let them."""
@@ -39,19 +39,14 @@ class ScriptedAdapter:
 
     def models(self, provider: str) -> tuple[ModelInfo, ...]:
         """Return the shipped scripts as models."""
-        return tuple(self.model(provider, name) for name in MODELS)
+        return scripted_models(provider)
 
     def model(self, provider: str, model: str) -> ModelInfo:
         """See Adapter."""
-        if model not in MODELS:
-            raise LlmError("UNKNOWN_MODEL", f"There is no script {model!r}; the scripts are: {', '.join(MODELS)}.")
-        return ModelInfo(
-            provider,
-            model,
-            MODELS[model][0],
-            context_window=CONTEXT_WINDOW,
-            input_modalities=frozenset({"text", "image"}),
-        )
+        found = scripted_model(model, provider)
+        if found is None:
+            raise LlmError("UNKNOWN_MODEL", f"There is no script {model!r}; the scripts are: {', '.join(NAMES)}.")
+        return found
 
     async def stream(self, options: GenerateOptions, cancel: CancelToken) -> AsyncIterator[StreamChunk]:
         """See Adapter.
@@ -80,8 +75,8 @@ class ScriptedAdapter:
         written = scene.script
         if written is not None:
             script = parse_script(written)
-        elif options.config.model in MODELS:
-            script = parse_script(MODELS[options.config.model][1](scene.prompt))
+        elif options.config.model in SCRIPTS:
+            script = parse_script(SCRIPTS[options.config.model](scene.prompt))
         else:
             raise LlmError("UNKNOWN_MODEL", f"There is no script {options.config.model!r}.")
         tries = _step(script, scene.step)

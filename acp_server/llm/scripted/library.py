@@ -11,8 +11,6 @@ from typing import Final
 
 from acp_server.llm.scripted.parse import escape
 
-CONTEXT_WINDOW: Final = 200_000
-
 _HELLO: Final = """\
 think The person says hello. A short welcome is the right answer.
 say Hello! I am the demo model of acp-server: a script, not a mind, so I cost nothing and need no key.\\n\\n
@@ -73,12 +71,8 @@ def slow(_prompt: str) -> str:
     return "pace 120\nchunks words\n" + "\n".join(lines) + "\n"
 
 
-MODELS: Final[Mapping[str, tuple[str, Callable[[str], str]]]] = {
-    "demo": ("Demo (scripted)", demo),
-    "echo": ("Echo (scripted)", echo),
-    "slow": ("Slow (scripted)", slow),
-}
-"""Model id: its name for people, and its script for a prompt."""
+SCRIPTS: Final[Mapping[str, Callable[[str], str]]] = {"demo": demo, "echo": echo, "slow": slow}
+"""By model id: its script for a prompt."""
 
 
 def side_script(purpose: str, prompt: str) -> str:

@@ -13,7 +13,7 @@ from acp_server.base.values import replace
 from acp_server.llm.failure import LlmError
 from acp_server.llm.runtime import LlmRuntime
 from acp_server.llm.scripted.adapter import ScriptedAdapter
-from acp_server.llm.scripted.library import MODELS
+from acp_server.llm.scripted.library import SCRIPTS
 from acp_server.llm.scripted.parse import escape, parse_script
 from acp_server.llm.scripted.play import HANG, Beat, _cut, beats
 from acp_server.llm.scripted.script import Burst, Call, End, Pace, Pieces, Say, Think, Usage, Wait
@@ -269,14 +269,14 @@ async def test_the_demo_answers_by_the_words_of_the_prompt() -> None:
     assert tour.startswith("You wrote “What is \\n this?”.")
 
 
-@pytest.mark.parametrize("name", list(MODELS))
+@pytest.mark.parametrize("name", list(SCRIPTS))
 async def test_every_shipped_script_plays(name: str) -> None:
     runtime = LlmRuntime()
     runtime.register(["scripted"], adapter())
     call = runtime.prepare(CallConfig("scripted", name))
     chunks = await collect(call.stream(demo("something", model=name), CancelToken()))
     assert chunks[-1] == FinishChunk("stop")
-    assert {info.id for info in runtime.models()} == set(MODELS)
+    assert {info.id for info in runtime.models()} == set(SCRIPTS)
 
 
 async def test_requests_beside_the_conversation_do_not_play_the_prompt() -> None:

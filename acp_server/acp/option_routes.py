@@ -1,0 +1,86 @@
+"""The methods that change a session's config options: set_config_option, and the older set_model.
+
+Owns when a change is durable and what is sent after it (docs/protocol.md, clauses M-06, M-07, M-12 to M-14, U-07).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from acp_server.acp import params
+from acp_server.acp.access import Access
+from acp_server.acp.controller import Controller
+from acp_server.acp.failures import invalid, refused
+from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.options import EFFORT, MODEL, config_options, with_effort, with_model
+from acp_server.base.errors import ServerError
+from acp_server.jsonrpc.peer import Inbound
+from acp_server.messages.request import CallConfig
+
+
+class OptionRoutes:
+    """Routes over the open sessions."""
+
+    def __init__(self, sessions: OpenSessions, access: Access) -> None:
+        self._sessions = sessions
+        self._access = access
+        self._due = False
+
+    def options(self, controller: Controller) -> list[dict[str, Any]]:
+        """Return the whole list of the session's config options."""
+        config = controller.agent.config
+        return config_options(config, self._access.info(config), self._access.offered())
+
+    def show_all(self) -> None:
+        """Send the options anew in every open session: which models there are has changed."""
+        self._due = False
+        for controller in self._sessions.all():
+            self._show(controller)
+
+    def show_soon(self) -> None:
+        """Do so once, when all of a change that is under way has happened."""
+        if not self._due and self._sessions.all():
+            self._due = True
+            asyncio.get_running_loop().call_soon(self.show_all)
+
+    def set_option(self, given: params.Params, request: Inbound) -> Awaitable[Mapping[str, Any]]:
+        """Change one option: `session/set_config_option`. The next step's request goes by it."""
+        controller = self._sessions.find(given)
+        config, value = controller.agent.config, given.get("value")
+        match given.get("configId"):
+            case "model":
+                chosen = with_model(config, value, self._access.offered())
+            case "effort":
+                chosen = with_effort(config, value, self._access.info(config))
+            case other:
+                raise invalid("configId", f"is {other!r}; known are {MODEL}, {EFFORT}")
+        self._choose(controller, chosen)
+        request.after_response(lambda: self._show(controller))
+        return self._kept(controller)
+
+    def set_model(self, given: params.Params, request: Inbound) -> Awaitable[Mapping[str, Any]]:
+        """Change the model as clients of earlier versions do: `session/set_model`."""
+        controller = self._sessions.find(given)
+        chosen = with_model(controller.agent.config, given.get("modelId"), self._access.offered(), "modelId")
+        self._choose(controller, chosen)
+        request.after_response(lambda: self._show(controller))
+        return self._kept(controller, old=True)
+
+    def _choose(self, controller: Controller, config: CallConfig) -> None:
+        try:
+            controller.require_writable()
+            controller.agent.choose(config)
+        except ServerError as error:
+            raise refused(error) from error
+
+    async def _kept(self, controller: Controller, *, old: bool = False) -> Mapping[str, Any]:
+        try:
+            await controller.agent.flush()
+        except ServerError as error:
+            raise refused(error) from error
+        return {} if old else {"configOptions": self.options(controller)}
+
+    def _show(self, controller: Controller) -> None:
+        controller.show({"sessionUpdate": "config_option_update", "configOptions": self.options(controller)})
