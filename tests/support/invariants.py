@@ -6,6 +6,7 @@ of a turn comes outside of a turn; no session is named that the client does not 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -67,9 +68,9 @@ def _answered_once(frames: Sequence[Frame], excused: bool) -> list[str]:
 def _counts(asked: Sequence[object], answers: Sequence[object], excused: bool) -> list[str]:
     """Compare how often each id was asked and answered; null also answers lines that are no request."""
     wrong = []
-    keys = [id_key(a) for a in answers]
+    wanted, given = Counter(map(id_key, asked)), Counter(map(id_key, answers))
     for ident in {id_key(i): i for i in asked}.values():
-        want, got = sum(id_key(i) == id_key(ident) for i in asked), keys.count(id_key(ident))
+        want, got = wanted[id_key(ident)], given[id_key(ident)]
         if got > want and ident is not None:
             wrong.append(f"id {ident!r} is answered {got} times")
         if got < want and not excused:

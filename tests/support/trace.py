@@ -108,11 +108,14 @@ class Trace:
         self.open_until: dict[int, int] = {}
         """For a process that was ended or cannot be heard: the frame from which open requests are excused."""
         self._answers: dict[tuple[int, str], list[int]] = {}
+        self._requests: list[int] = []
 
     def add(self, proc: int, way: Way, raw: bytes) -> Frame:
         frame = Frame(time.monotonic(), proc, way, raw, parse(raw))
         with self.changed:
             self.frames.append(frame)
+            if way == "sent" and frame.is_request():
+                self._requests.append(len(self.frames) - 1)
             if way == "got" and frame.is_answer():
                 self._answers.setdefault((proc, id_key(frame.value["id"])), []).append(len(self.frames) - 1)
             self.changed.notify_all()
@@ -155,7 +158,7 @@ class Trace:
         return found[-1].value if found else None
 
     def sent_requests(self) -> list[tuple[int, Frame]]:
-        return [(n, f) for n, f in enumerate(self.frames) if f.way == "sent" and f.is_request()]
+        return [(n, self.frames[n]) for n in self._requests]
 
     def find_answer(self, index: int) -> int | None:
         """Return where the request that is frame `index` was answered."""
