@@ -35,13 +35,17 @@ class Stage:
         *,
         env: Mapping[str, str] | None = None,
         options: Sequence[str] = (),
+        wrap: Sequence[str] = (),
         answerers: Mapping[str, Answerer] | None = None,
     ) -> Client:
-        """Start the server and return its client; `env` is the whole environment, `more` is added to the usual one."""
+        """Start the server and return its client; `env` is the whole environment, `more` is added to the usual one.
+
+        `wrap` stands before the command.
+        """
         logs = self.logs / str(len(self.clients))
         logs.mkdir()
         whole = self.environment(model, more) if env is None else {**env, MARK: self.mark}
-        client = Client(Launch((*launch.COMMAND, *options), whole, self.root, logs), answerers)
+        client = Client(Launch((*wrap, *launch.COMMAND, *options), whole, self.root, logs), answerers)
         self.clients.append(client)
         client.start()
         return client
