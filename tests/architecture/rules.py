@@ -167,7 +167,13 @@ HOSTS: frozenset[str] = frozenset(
         "json-schema.org",
         "api.anthropic.com",
         "api.deepseek.com",
+        "api.mistral.ai",
+        "api.moonshot.ai",
         "api.openai.com",
+        "api.z.ai",
+        "dashscope-intl.aliyuncs.com",
+        "generativelanguage.googleapis.com",
+        "openrouter.ai",
     }
 )
 """Hosts that a tracked file may name: this machine, the standards, and the providers' own addresses."""
