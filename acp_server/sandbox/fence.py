@@ -57,7 +57,7 @@ class Denied(ServerError):  # noqa: N818 - it names an outcome, not an error
 
 @value
 class FileContent:
-    """The bytes of a file, all of them or its first ones; `size` is all of it."""
+    """The bytes of a file, all of them or some that follow each other; `size` is all of it."""
 
     path: str
     data: bytes
@@ -161,8 +161,8 @@ class Fence:
             raise Denied(refused, self._policy, self._host)
         return found
 
-    def read(self, path: str, max_bytes: int) -> FileContent:
-        """Return the first bytes of a regular file; its version has a hash when that is all of it.
+    def read(self, path: str, max_bytes: int, start: int = 0) -> FileContent:
+        """Return bytes of a regular file from `start` on; its version has a hash when they are all of it.
 
         Raises:
             Denied: the policy refuses it.
@@ -170,7 +170,7 @@ class Fence:
         """
         with self._opened(path, "read", os.O_RDONLY) as (found, descriptor):
             facts = os.fstat(descriptor)
-            data = _read(descriptor, max_bytes)
+            data = _read(descriptor, max_bytes, start)
             digest = digest_of(data) if len(data) == facts.st_size else None
             version = Version(facts.st_mtime_ns, facts.st_size, facts.st_ino, digest)
             return FileContent(found, data, facts.st_size, stat.S_IMODE(facts.st_mode), version)
@@ -376,7 +376,9 @@ def _make_directories(directory: int, rest: str) -> int:
     return held
 
 
-def _read(descriptor: int, max_bytes: int) -> bytes:
+def _read(descriptor: int, max_bytes: int, start: int = 0) -> bytes:
+    if start:
+        os.lseek(descriptor, start, os.SEEK_SET)
     parts, left = [], max_bytes
     while left > 0 and (data := os.read(descriptor, min(left, 1 << 20))):
         parts.append(data)

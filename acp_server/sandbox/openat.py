@@ -114,11 +114,11 @@ def _walk(directory: int, path: str, flags: int, mode: int) -> int:
             held = step
         last = parts[-1] if parts else "."
         found = os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=held)
-        if stat.S_ISLNK(os.fstat(found).st_mode):  # a descriptor for the path alone is given of a link as well
-            os.close(found)
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        return found
     except NotADirectoryError as error:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path) from error
     finally:
         os.close(held)
+    if stat.S_ISLNK(os.fstat(found).st_mode):  # a descriptor for the path alone is given of a link as well
+        os.close(found)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    return found

@@ -50,6 +50,7 @@ PURE: tuple[str, ...] = (
     "sandbox.landlock",
     "sandbox.limits",
     "sandbox.lists",
+    "sandbox.macos",
     "sandbox.markers",
     "sandbox.output",
     "sandbox.policy",

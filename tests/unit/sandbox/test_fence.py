@@ -201,7 +201,7 @@ def test_a_link_inside_stays_a_link(fence: Fence, workspace: Path) -> None:
     (workspace / "real/target").write_bytes(b"1")
     (workspace / "link").symlink_to("real/target")
     fence.write_atomic(f"{workspace}/link", b"2")
-    assert (os.readlink(workspace / "link"), (workspace / "real/target").read_bytes()) == ("real/target", b"2")
+    assert (str((workspace / "link").readlink()), (workspace / "real/target").read_bytes()) == ("real/target", b"2")
 
 
 @pytest.mark.parametrize("change", [b"other", b"longer than it was", None])
@@ -299,8 +299,8 @@ def test_a_directory_is_listed_and_walked_without_following_links(fence: Fence, 
         Entry("up", "link"),
     )
     read = {}
-    for folder in fence.walk(str(workspace), hidden=False):
-        read[folder.path[len(str(workspace)) :]] = {e.name: folder.read(e.name, 2) for e in folder.entries}
+    for at in fence.walk(str(workspace), hidden=False):
+        read[at.path[len(str(workspace)) :]] = {entry.name: at.read(entry.name, 2) for entry in at.entries}
     assert read == {
         "": {".hidden": None, "a": None, "b": None},
         "/a": {".env": None, "deep": None, "f.txt": b"te", "pipe": None, "up": None},
