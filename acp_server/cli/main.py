@@ -21,6 +21,7 @@ LATE: Final = {
     "config": ("acp_server.cli.config", "read and change the settings file"),
     "plugin": ("acp_server.cli.plugin", "add, remove and list packages of plugins of a profile"),
     "login": ("acp_server.cli.login", "store a provider's key in a file that you alone may read"),
+    "models": ("acp_server.cli.models", "list the models that can be used, and servers on this machine"),
     "logout": ("acp_server.cli.logout", "take stored keys away"),
     "doctor": ("acp_server.cli.doctor", "say what is configured, found and missing"),
 }

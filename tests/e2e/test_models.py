@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -184,6 +187,51 @@ def test_scripted_models_are_offered_only_when_they_were_named(stage: Stage, moc
     assert current(result["configOptions"]) == {"model": "scripted/echo"}
     assert values(result["configOptions"], "model") == ["scripted/demo", "scripted/echo", "scripted/slow"]
     assert change(client, result["sessionId"], "model", "scripted/demo") == {"model": "scripted/demo"}
+
+
+def listed(stage: Stage, *words: str, more: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "acp_server", "models", *words],
+        env=stage.environment(None, more),
+        cwd=stage.root,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_the_command_lists_what_can_be_used(stage: Stage) -> None:
+    found = json.loads(listed(stage, "--json", more={"ANTHROPIC_API_KEY": KEY}))
+    assert found["default"] == "anthropic/claude-sonnet-5-5"
+    assert {model["model"].partition("/")[0] for model in found["models"]} == {"anthropic"}
+    (haiku,) = [model for model in found["models"] if model["model"] == "anthropic/claude-haiku-4-5"]
+    assert haiku == {
+        "model": "anthropic/claude-haiku-4-5",
+        "name": "Claude Haiku 4.5",
+        "contextWindow": 200_000,
+        "maxOutputTokens": 64_000,
+        "input": ["image", "text"],
+        "efforts": ["off", "low", "medium", "high"],
+        "defaultEffort": None,
+        "prices": {"input": 1, "output": 5, "cacheRead": 0.1, "cacheWrite": 1.25},
+    }
+    states = {provider["name"]: provider["missing"] for provider in found["providers"]}
+    assert (states["anthropic"], states["openai"]) == (None, "Set OPENAI_API_KEY")
+    assert isinstance(found["local"], list)
+
+
+def test_the_command_says_what_to_do_without_a_key(stage: Stage) -> None:
+    said = listed(stage)
+    assert said.startswith("No provider has a key.\n")
+    assert "openai " in said
+    assert "OPENAI_API_KEY" in said
+    said = listed(stage, more={"OPENAI_API_KEY": KEY})
+    assert said.splitlines()[0].split() == ["MODEL", "WINDOW", "EFFORTS", "$/M", "IN", "$/M", "OUT"]
+    assert "Used when nobody chooses: openai/gpt-5.6" in said
+    assert KEY not in said
 
 
 def test_a_logout_takes_the_models_away(stage: Stage, mock: MockLlm) -> None:
