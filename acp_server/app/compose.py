@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from acp_server.acp.access import Access
@@ -79,7 +80,7 @@ class Graph:
 def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options: ServeOptions) -> Graph:
     """Build everything that serves one client; nothing is sent by it."""
     store: WarmUp[SessionPersistence] = WarmUp(lambda: _store(tables).make())
-    models = WarmUp(lambda: _load_models(tables))
+    models = WarmUp(lambda: _load_models(tables, reachable))
     access = SessionAccess(store.result, log.report)
     tables = Registries(environment, access)
     composition = Composition(
@@ -195,11 +196,17 @@ def _store(tables: Registries) -> StoreEntry:
     return entry
 
 
-def _load_models(tables: Registries) -> ModelRuntime:
+def _load_models(tables: Registries, reachable: ConfiguredModels) -> ModelRuntime:
     """Runs in the warm-up thread: the import is what takes the time."""
-    from acp_server.app.model_runtime import ModelRuntime  # noqa: PLC0415 - the HTTP stack is not for the start path
+    from acp_server.app.model_runtime import ModelRuntime  # noqa: PLC0415 - adapters are not for the start path
 
-    return ModelRuntime(_offer(tables))
+    models = ModelRuntime(_offer(tables))
+    with suppress(ServerError):  # what is wrong with the choice is told where it is used
+        config = reachable.default()
+        entry = None if config is None else tables.adapters.find(config.provider)
+        if entry is not None and not entry.only_named:
+            models.load_http()
+    return models
 
 
 def _offer(tables: Registries) -> ModelOffer:

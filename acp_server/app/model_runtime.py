@@ -1,6 +1,6 @@
 """The model runtime of a process: every registered provider, over the one HTTP driver where it is needed.
 
-Imported by the warm-up thread, since the HTTP stack takes a third of a second to load.
+Imported by the warm-up thread.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from acp_server.app.keys import KeySource
+from acp_server.app.later_transport import LaterTransport
 from acp_server.app.model_facts import ModelFacts
 from acp_server.app.model_listing import known_of, listed
 from acp_server.app.providers import ModelKit, ModelOffer
@@ -19,7 +20,6 @@ from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol
 from acp_server.llm.adapters.chat.dialects import DIALECTS, dialect_for
 from acp_server.llm.adapters.chat.protocol import ChatProtocol
 from acp_server.llm.adapters.responses.protocol import ResponsesProtocol
-from acp_server.llm.http import HttpTransport
 from acp_server.llm.http_adapter import Endpoint, Facts, HttpAdapter, no_key
 from acp_server.llm.registration import Listing, Registration
 from acp_server.llm.runtime import LlmRuntime
@@ -33,11 +33,14 @@ class ModelRuntime:
     def __init__(self, offer: ModelOffer) -> None:
         self.runtime = LlmRuntime()
         self._offer = offer
-        self._transport = HttpTransport(offer.http)
-        self._transport.warm()
-        self._replaced: list[HttpTransport] = []
+        self._transport = LaterTransport(offer.http)
+        self._replaced: list[LaterTransport] = []
         self._registrations: list[Registration] = []
         self._register()
+
+    def load_http(self) -> None:
+        """Begin to load the HTTP driver, for a session whose model is reached over HTTP."""
+        self._transport.load()
 
     def apply(self, offer: ModelOffer) -> None:
         """Serve what is offered; requests that run go on with the adapter that they began with."""
@@ -45,7 +48,7 @@ class ModelRuntime:
             return
         if offer.http != self._offer.http:
             self._replaced.append(self._transport)
-            self._transport = HttpTransport(offer.http)
+            self._transport = LaterTransport(offer.http)
         self._offer = offer
         for registration in self._registrations:
             registration.dispose()
