@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from acp_server.app.settings_watch import SettingsWatch
 
 SETTINGS: Final = "settings.toml"
+FRONT: Final = "acp"
+"""The row without which editors are not served."""
 _Stamp: TypeAlias = tuple[int, int, int]
 
 
@@ -61,6 +63,9 @@ class Composition:
         except ServerError as error:
             self._problem = error
             self._components.build(ROWS)
+        if FRONT not in (row.id for row in self._components.rows):
+            words = f"The rows have no front end {FRONT!r}; a profile for editors lists the bundle acp."
+            self._problem = ServerError("NO_FRONT", words)
 
     def require(self) -> None:
         """Take in changed settings; raise ServerError when the process cannot work as it was asked to."""

@@ -135,6 +135,15 @@ def test_an_unknown_profile_keeps_sessions_shut(stage: Stage) -> None:
     assert list(stage.state.iterdir()) == []
 
 
+def test_a_profile_without_the_front_end_keeps_sessions_shut(stage: Stage) -> None:
+    client = stage.client(options=("--profile", "headless"))
+    client.initialize()
+    error = client.error("session/new", {"cwd": str(stage.project), "mcpServers": []})
+    assert error["message"] == "The rows have no front end 'acp'; a profile for editors lists the bundle acp."
+    written = (stage.state / "profiles" / "headless" / "profile.toml").read_text("utf-8")
+    assert written == 'bundles = ["base", "headless"]\n'
+
+
 def dump(stage: Stage, cwd: Path) -> str:
     command = [sys.executable, "-P", "-m", "acp_server", "--dump-config"]
     done = subprocess.run(
