@@ -8,14 +8,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from acp_server.base.errors import ServerError
-from acp_server.persistence.port import HealthListener, SessionPersistence
+from acp_server.persistence.disk_errors import may_pass
+from acp_server.persistence.port import HealthListener, PersistenceError, SessionPersistence, StorageHealth
 from acp_server.session.events import SessionEvent
 from acp_server.session.session import Session
 
 Store: TypeAlias = Callable[[], Awaitable[SessionPersistence]]
+
+PATIENCE: Final = 3.0
+"""Seconds of an outage in which a flush waits for the disk."""
+ANOTHER_TRY: Final = 0.25
+"""Seconds between the tries of a flush that waits."""
 
 
 class NewJournal:
@@ -71,12 +77,18 @@ class NewJournal:
 
 
 class StoredJournal:
-    """The journal of a session that the store holds already."""
+    """The journal of a session that the store holds already.
+
+    A disk that stops taking events is given a little time by whoever waits for them to be durable, so that a turn
+    outlives a short outage; once that is over, every flush tells at once that they are not.
+    """
 
     def __init__(self, session: Session, store: SessionPersistence, on_health: HealthListener) -> None:
         self._session = session
         self._store = store
-        self._journal = store.attach(session, on_health)
+        self._on_health = on_health
+        self._failing_since: float | None = None
+        self._journal = store.attach(session, self._hear)
 
     @property
     def behind(self) -> bool:
@@ -89,11 +101,33 @@ class StoredJournal:
 
     async def flush(self) -> None:
         """See base.ports.Journal."""
-        await self._journal.flush()
+        while True:
+            try:
+                await self._journal.flush()
+            except PersistenceError as error:
+                if not may_pass(error) or self._outage() >= PATIENCE:
+                    raise
+            else:
+                self._failing_since = None
+                return
+            await asyncio.sleep(ANOTHER_TRY)
 
     async def close(self) -> None:
         """See base.ports.Journal."""
         await self._store.close(self._session.id)
+
+    def _hear(self, health: StorageHealth) -> None:
+        if health.state == "ok":
+            self._failing_since = None
+        else:
+            self._outage()
+        self._on_health(health)
+
+    def _outage(self) -> float:
+        """Return for how many seconds the disk has refused, from now on if it took everything so far."""
+        now = asyncio.get_running_loop().time()
+        self._failing_since = now if self._failing_since is None else self._failing_since
+        return now - self._failing_since
 
 
 class ReadOnlyJournal:

@@ -8,7 +8,7 @@ from typing import Final
 from acp_server.persistence.port import PersistenceError
 
 RETRIED: Final = frozenset({"DISK_FULL", "DISK_FAILED"})
-"""Codes after which trying again helps; after any other a log is not written again by this process."""
+"""Codes of a disk that takes nothing at the moment."""
 
 _FULL: Final = {
     errno.ENOSPC: "the disk is full",
@@ -20,6 +20,15 @@ _READ_ONLY: Final = {
     errno.EACCES: "permission is missing",
     errno.EPERM: "permission is missing",
 }
+
+
+def may_pass(error: PersistenceError) -> bool:
+    """Return whether writing may succeed later without anybody opening the session again.
+
+    A disk is given room and a directory its rights back. Only the system's own refusal names a file: a session that was
+    opened for reading stays so.
+    """
+    return error.code in RETRIED or (error.code == "SESSION_READ_ONLY" and "file" in error.data)
 
 
 def disk_error(error: OSError, path: str) -> PersistenceError:

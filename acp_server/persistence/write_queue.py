@@ -15,7 +15,7 @@ from typing import Literal
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
-from acp_server.persistence.disk_errors import RETRIED
+from acp_server.persistence.disk_errors import may_pass
 from acp_server.persistence.port import HealthListener, PersistenceError, StorageHealth
 from acp_server.persistence.rows import Item, RunPacker
 from acp_server.persistence.weight import ENVELOPE, weight
@@ -141,7 +141,7 @@ class WriteQueue:
         return failure
 
     def _raise_if_final(self) -> None:
-        if self._failure is not None and self._failure.code not in RETRIED:
+        if self._failure is not None and not may_pass(self._failure):
             raise self._failure
 
     def _next_end(self) -> asyncio.Future[None]:
@@ -201,7 +201,7 @@ class WriteQueue:
         before, self._failure = self._failure, error
         self._cancel_timer()
         self._due = False
-        if error.code not in RETRIED:
+        if not may_pass(error):
             self._tell("poisoned", error.message)
             return
         self._timer = self._loop.call_later(self._retry, self._window_over)
