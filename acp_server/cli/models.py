@@ -88,7 +88,8 @@ def _parts(found: Survey, local: Sequence[LocalServer]) -> Iterator[str]:
         yield f"On this machine: {server.kind} at {server.base_url} ({names})"
         if _provider_at(server, found) is None:
             yield "  To use it, put this into the settings (acp-server config path says where they are):"
-            yield f'    [providers.{server.kind.replace(".", "-")}]\n    protocol = "chat"\n    base_url = "{server.base_url}"\n'
+            yield f"    [providers.{server.kind.replace('.', '-')}]"
+            yield f'    protocol = "chat"\n    base_url = "{server.base_url}"\n'
 
 
 def _row(model: ModelInfo) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.bench import idle, parallel, startup, stream, turn
+from tests.bench import decode, idle, parallel, startup, stream, turn
 from tests.bench.__main__ import main
 from tests.bench.figures import TARGETS, Figure, Target, percentile, table
 from tests.bench.marks import requested, sent
@@ -41,6 +41,10 @@ def test_idle() -> None:
 
 def test_parallel() -> None:
     assert names(parallel.run(SMALL)) == ["parallel"]
+
+
+def test_decode() -> None:
+    assert names(decode.run(SMALL)) == ["decode-chat", "decode-responses", "decode-anthropic", "driver"]
 
 
 def test_the_command_prints_json_beside_the_table(capsys: pytest.CaptureFixture[str]) -> None:
