@@ -148,7 +148,7 @@ def _toolbox(tables: Registries, session: Session) -> ToolBox:
         return NoTools()
     from acp_server.app.toolbox import Toolbox  # noqa: PLC0415 - for who has tools
 
-    return Toolbox(tables.tools, session.header.cwd)
+    return Toolbox(tables.tools, session)
 
 
 def _journal(

@@ -11,11 +11,13 @@ from typing import Any, Final
 
 from acp_server.agent.tools import CallPlace, ToolOutcome, failed
 from acp_server.base.cancel import Cancelled, CancelToken
+from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.base.registered import Registered
 from acp_server.base.values import value
 from acp_server.messages.blocks import ToolCallBlock
 from acp_server.messages.request import ToolSchema
 from acp_server.sandbox.policy import Policy
+from acp_server.session.session import Session
 from acp_server.tools.tool import AnyTool, ToolError
 
 FREELY: Final = frozenset({"none", "read"})
@@ -31,17 +33,23 @@ class _Context:
     cwd: str
     policy: Policy
     cancel: CancelToken
+    session: Session
+
+    def record(self, kind: str, data: JsonObject) -> None:
+        """See ToolContext."""
+        self.session.append(kind, data)
 
     def progress(self, text: str) -> None:
         """See ToolContext."""
 
 
 class Toolbox:
-    """See ToolBox; `cwd` is the session's directory."""
+    """See ToolBox; the tools of one session."""
 
-    def __init__(self, tools: Registered[AnyTool], cwd: str | None) -> None:
+    def __init__(self, tools: Registered[AnyTool], session: Session) -> None:
         self._tools = tools
-        self._cwd = cwd or "/"
+        self._session = session
+        self._cwd = session.header.cwd or "/"
         self._schemas: tuple[tuple[AnyTool, ...], Sequence[ToolSchema]] = ((), ())
 
     def schemas(self) -> Sequence[ToolSchema]:
@@ -59,6 +67,10 @@ class Toolbox:
         except Exception:  # noqa: BLE001 - whatever is wrong with the call, its own run tells
             return False
 
+    def view(self, call: ToolCallBlock) -> JsonValue:  # noqa: ARG002 - the port's signature
+        """See ToolBox; nothing is drawn before the call runs."""
+        return None
+
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
         """See ToolBox."""
         tool = self._tools.find(place.call.name)
@@ -74,8 +86,9 @@ class Toolbox:
                 "DeniedError", "DENIED", f"the call was not allowed: {kind} needs consent that nobody can give"
             )
         policy = Policy("read-only", self._cwd)
+        context = _Context(place.session_id, place.call.id, self._cwd, policy, cancel, self._session)
         try:
-            result = await tool.run(arguments, _Context(place.session_id, place.call.id, self._cwd, policy, cancel))
+            result = await tool.run(arguments, context)
         except ToolError as error:
             return failed(type(error).__name__, error.code, error.message)
         except Cancelled:
