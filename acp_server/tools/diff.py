@@ -6,15 +6,14 @@ Owns the comparison, bounded whatever the texts are. What a card or a model show
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
-from typing import Final
+from typing import Final, TypeAlias
 
 from acp_server.base.values import value
 from acp_server.tools.text_file import split_keeping_ends
 
 AROUND: Final = 3
-_COMPARED: Final = 2000
-"""Lines on each side, between what is equal at both ends, that are compared line by line."""
+_DIFFERENCES: Final = 600
+"""Lines taken away and added up to which the shortest way between the texts is sought; its cost is their square."""
 _WIDE: Final = 4000
 _NEAR: Final = 200
 
@@ -40,7 +39,7 @@ def hunks(old: str, new: str, around: int = AROUND) -> tuple[Hunk, ...]:
     return tuple(_hunk(theirs, ours, block, around) for block in blocks)
 
 
-Change = tuple[int, int, int, int]
+Change: TypeAlias = tuple[int, int, int, int]
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
@@ -52,12 +51,46 @@ def _changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
     left, right = old[head : len(old) - tail], new[head : len(new) - tail]
     if not left and not right:
         return
-    if len(left) > _COMPARED or len(right) > _COMPARED:
-        yield head, head + len(left), head, head + len(right)
-        return
-    for tag, a, b, c, d in SequenceMatcher(None, left, right, autojunk=len(left) > _COMPARED // 4).get_opcodes():
-        if tag != "equal":
-            yield head + a, head + b, head + c, head + d
+    kept = _common(left, right)
+    a = b = 0
+    for c, d in [*(kept or []), (len(left), len(right))]:
+        if c > a or d > b:
+            yield head + a, head + c, head + b, head + d
+        a, b = c + 1, d + 1
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]] | None:
+    """Return the pairs of lines that stay on the shortest way from one text to the other; None when it is too long.
+
+    The greedy way of Myers: `reach[k]` is how far in the old text one comes on diagonal k with so many differences.
+    """
+    reach = {1: 0}
+    trace: list[dict[int, int]] = []
+    for differences in range(_DIFFERENCES + 1):
+        trace.append(dict(reach))
+        for k in range(-differences, differences + 1, 2):
+            down = k == -differences or (k != differences and reach[k - 1] < reach[k + 1])
+            x = reach[k + 1] if down else reach[k - 1] + 1
+            while x < len(old) and x - k < len(new) and old[x] == new[x - k]:
+                x += 1
+            reach[k] = x
+            if x >= len(old) and x - k >= len(new):
+                return _way_back(trace, len(old), len(new))
+    return None
+
+
+def _way_back(trace: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+    kept: list[tuple[int, int]] = []
+    for differences in range(len(trace) - 1, -1, -1):
+        reach, k = trace[differences], x - y
+        down = k == -differences or (k != differences and reach[k - 1] < reach[k + 1])
+        before = reach[k + 1] if down else reach[k - 1]
+        start = (before if down else before + 1) if differences else 0
+        while x > start:
+            x, y = x - 1, y - 1
+            kept.append((x, y))
+        x, y = before, before - (k + 1 if down else k - 1)
+    return kept[::-1]
 
 
 def _grouped(changes: Sequence[Change], around: int) -> Iterator[list[Change]]:

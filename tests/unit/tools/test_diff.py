@@ -52,8 +52,8 @@ def test_hunks_have_lines_around_and_merge_when_near(old: str, new: str, found: 
 
 
 def test_what_is_too_different_is_one_hunk() -> None:
-    old = "".join(f"{n}\n" for n in range(5000))
-    new = "".join(f"{n * 2 + 1}\n" for n in range(5000))
+    old = "".join(f"{n}\n" for n in range(500))
+    new = "".join(f"new {n}\n" for n in range(500))
     (found,) = hunks(old, new)
     assert (found.old_line, found.new_line, found.old, found.new) == (1, 1, old, new)
 
@@ -63,3 +63,8 @@ def test_a_huge_line_is_cut_down_to_what_differs() -> None:
     new = old.replace("needle=1", "needle=2")
     (found,) = hunks(old, new)
     assert found == Hunk(1, 1, 1, f"…{'x' * 193}needle=1;{'y' * 199}…", f"…{'x' * 193}needle=2;{'y' * 199}…")
+
+
+def test_a_change_in_each_tenth_of_equal_lines_is_a_hunk_of_its_own() -> None:
+    old = ("x\n" + "-\n" * 9) * 100
+    assert [hunk.old_line for hunk in hunks(old, old.replace("x", "y"))] == list(range(1, 1001, 10))

@@ -1,0 +1,93 @@
+"""The rules of one .gitignore file, as git reads them. Pure.
+
+Owns parsing and the verdict on a path relative to the file's directory. What rules of which files count, and that a
+path below an ignored directory is ignored, is the walk's matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from acp_server.base.values import value
+from acp_server.tools.globs import translate
+
+_MOST_BYTES: Final = 1024 * 1024
+
+
+@value
+class _Rule:
+    matches: re.Pattern[str]
+    keeps: bool
+    directories_only: bool
+
+
+@value
+class IgnoreRules:
+    """Rules in their order; the last one that matches decides."""
+
+    rules: tuple[_Rule, ...]
+
+    def ignores(self, path: str, *, directory: bool) -> bool | None:
+        """Return True for ignored, False for kept by an exception, None where no rule says anything."""
+        for rule in reversed(self.rules):
+            if (directory or not rule.directories_only) and rule.matches.fullmatch(path):
+                return not rule.keeps
+        return None
+
+
+Outer: TypeAlias = tuple[str, IgnoreRules]
+"""Rules of a directory, and the path from it to where names are judged: "" or one that ends with a slash."""
+
+
+def verdict(name: str, rules: Sequence[Outer], *, directory: bool) -> bool:
+    """Return what the deepest rules that say anything say about a name; `rules` come with the deepest last."""
+    for prefix, found in reversed(rules):
+        said = found.ignores(prefix + name, directory=directory)
+        if said is not None:
+            return said
+    return False
+
+
+def is_ignored(path: str, rules: Sequence[Outer]) -> bool:
+    """Return whether a file, or a directory on the way to it, is named by rules from above."""
+    parts = path.split("/")
+    return any(verdict("/".join(parts[: n + 1]), rules, directory=n + 1 < len(parts)) for n in range(len(parts)))
+
+
+def parse_rules(data: bytes) -> IgnoreRules:
+    """Return the rules of a file; a line that cannot be read counts for nothing."""
+    lines = data[:_MOST_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff").split("\n")
+    return IgnoreRules(tuple(rule for rule in map(_rule, lines) if rule is not None))
+
+
+def _rule(line: str) -> _Rule | None:
+    line = _without_trailing_blanks(line.removesuffix("\r"))
+    if not line or line.startswith("#"):
+        return None
+    keeps = line.startswith("!")
+    pattern = line[1:] if keeps else line
+    directories_only = pattern.endswith("/")
+    pattern = pattern.removesuffix("/")
+    if not pattern:
+        return None
+    anywhere = "" if "/" in pattern else "(?:.*/)?"
+    pattern = pattern.removeprefix("/")
+    try:
+        expression = re.compile(anywhere + _below(translate(pattern, braces=False), pattern), re.DOTALL)
+    except (ValueError, re.error):
+        return None
+    return _Rule(expression, keeps, directories_only)
+
+
+def _below(source: str, pattern: str) -> str:
+    """A final `/**` matches all that is inside, and not the directory itself."""
+    return source.removesuffix(".*") + ".+" if pattern.endswith("/**") else source
+
+
+def _without_trailing_blanks(line: str) -> str:
+    stripped = line.rstrip(" ")
+    cut = len(line) - len(stripped)
+    escaped = (len(stripped) - len(stripped.rstrip("\\"))) % 2
+    return stripped + " " if cut and escaped else stripped
