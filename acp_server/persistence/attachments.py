@@ -1,47 +1,47 @@
-"""Bytes beside a log, named by their content (docs/log-format.md, clauses G-1 to G-4). Blocking.
+"""Bytes beside a log, named by their content (docs/log-format.md, clauses G-1 to G-5). Blocking.
 
 Owns their durability and the check on the way back. Which events point at them is not its matter.
 """
 
 from __future__ import annotations
 
-import re
+import errno
+from collections.abc import Mapping
 from contextlib import suppress
-from hashlib import sha256
 from typing import Final
 
-from acp_server.persistence.disk_errors import disk_error
+from acp_server.persistence.attachment_id import attachment_id, is_attachment_id
+from acp_server.persistence.disk_errors import disk_error, poisoned
 from acp_server.persistence.io_port import LogIo, read_all, write_all
+from acp_server.persistence.long_values import Fetch, NotBeside
 from acp_server.persistence.paths import ATTACHMENTS_NAME
 from acp_server.persistence.port import PersistenceError
 
-_ID: Final = re.compile(r"sha256-[0-9a-f]{64}")
+_LOST: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EIO})
+"""What a system says of a file that is gone, is no file or cannot be read from its disk any more."""
 
 
-def attachment_id(content: bytes) -> str:
-    """Return the id of these bytes: `sha256-` and 64 hex digits."""
-    return f"sha256-{sha256(content).hexdigest()}"
-
-
-def put_attachment(io: LogIo, directory: str, content: bytes) -> str:
-    """Keep the bytes durably and return their id; the session's directory exists. Once is enough for the same bytes.
+def put_attachments(io: LogIo, directory: str, contents: Mapping[str, bytes]) -> None:
+    """Keep bytes durably under their ids; the session's directory exists. Bytes that are there are not written again.
 
     Raises:
-        PersistenceError: DISK_FULL, DISK_FAILED, SESSION_READ_ONLY.
+        PersistenceError: DISK_FULL, DISK_FAILED, SESSION_READ_ONLY; DISK_POISONED when the names could not be synced,
+            since a second sync of them would prove nothing.
     """
-    ident = attachment_id(content)
     folder = f"{directory}/{ATTACHMENTS_NAME}"
-    path = f"{folder}/{ident}"
     try:
-        if io.make_dir(folder):
-            io.sync_dir(directory)
-        if _is_whole(io, path, ident):
-            _sync(io, folder, path)
-        else:
-            _write(io, folder, path, content)
+        io.make_dir(folder)
+        for ident, content in contents.items():
+            if not _is_whole(io, f"{folder}/{ident}", ident):
+                _write(io, f"{folder}/{ident}", content)
     except OSError as error:
-        raise disk_error(error, path) from error
-    return ident
+        raise disk_error(error, folder) from error
+    try:
+        io.sync_dir(folder)
+        io.sync_dir(directory)
+    except OSError as error:
+        words = error.strerror or "the disk failed"
+        raise poisoned(folder, f"The disk did not confirm a write to {folder} ({words})") from error
 
 
 def get_attachment(io: LogIo, directory: str, ident: str) -> bytes:
@@ -50,7 +50,7 @@ def get_attachment(io: LogIo, directory: str, ident: str) -> bytes:
     Raises:
         PersistenceError: ATTACHMENT_NOT_FOUND, ATTACHMENT_CORRUPT, DISK_FAILED.
     """
-    if not _ID.fullmatch(ident):
+    if not is_attachment_id(ident):
         raise PersistenceError("ATTACHMENT_NOT_FOUND", "There is no attachment of that id.")
     path = f"{directory}/{ATTACHMENTS_NAME}/{ident}"
     try:
@@ -64,15 +64,41 @@ def get_attachment(io: LogIo, directory: str, ident: str) -> bytes:
     return content
 
 
+def fetch_from(io: LogIo, directory: str) -> Fetch:
+    """Return what reads bytes beside a log by id and size, checking both.
+
+    It raises NotBeside when they are missing or others, and PersistenceError (DISK_FAILED, SESSION_READ_ONLY) when the
+    system refuses to read them, which says nothing about them.
+    """
+
+    def fetch(ident: str, size: int) -> bytes:
+        name = f"{ATTACHMENTS_NAME}/{ident}"
+        path = f"{directory}/{name}"
+        try:
+            found = io.facts(path)
+            if found.is_dir or found.size != size:
+                raise NotBeside(f"{name} is damaged")
+            content = read_all(io, path)
+        except OSError as error:
+            if error.errno not in _LOST:
+                raise disk_error(error, path) from error
+            words = "is missing" if error.errno == errno.ENOENT else "cannot be read"
+            raise NotBeside(f"{name} {words}") from None
+        if attachment_id(content) != ident:
+            raise NotBeside(f"{name} is damaged")
+        return content
+
+    return fetch
+
+
 def copy_attachments(io: LogIo, source: str, target: str) -> None:
     """Give a child every attachment of its parent: as another name of the same file, or as a copy.
 
     Raises:
         OSError: the disk refused.
     """
-    try:
-        names = [name for name in io.list_dir(f"{source}/{ATTACHMENTS_NAME}") if _ID.fullmatch(name)]
-    except FileNotFoundError:
+    names = _names(io, source)
+    if not names:
         return
     folder = f"{target}/{ATTACHMENTS_NAME}"
     io.make_dir(folder)
@@ -83,29 +109,40 @@ def copy_attachments(io: LogIo, source: str, target: str) -> None:
         except FileExistsError:
             continue
         except OSError:
-            _write(io, folder, path, read_all(io, f"{source}/{ATTACHMENTS_NAME}/{name}"))
+            _write(io, path, read_all(io, f"{source}/{ATTACHMENTS_NAME}/{name}"))
     io.sync_dir(folder)
     io.sync_dir(target)
 
 
+def stored_attachments(io: LogIo, directory: str) -> list[str]:
+    """Return the ids of what lies beside a log, unchecked, in no order.
+
+    Raises:
+        PersistenceError: DISK_FAILED, SESSION_READ_ONLY (permission).
+    """
+    try:
+        return _names(io, directory)
+    except OSError as error:
+        raise disk_error(error, f"{directory}/{ATTACHMENTS_NAME}") from error
+
+
+def _names(io: LogIo, directory: str) -> list[str]:
+    try:
+        return [name for name in io.list_dir(f"{directory}/{ATTACHMENTS_NAME}") if is_attachment_id(name)]
+    except FileNotFoundError:
+        return []
+
+
 def _is_whole(io: LogIo, path: str, ident: str) -> bool:
+    """Return whether the bytes are there; a name stands for synced bytes only, whoever gave it."""
     try:
         return attachment_id(read_all(io, path)) == ident
-    except FileNotFoundError:
+    except OSError:
         return False
 
 
-def _sync(io: LogIo, folder: str, path: str) -> None:
-    """Make sure of bytes that a killed process may have left unsynced."""
-    handle = io.open(path, "write")
-    try:
-        io.sync(handle)
-    finally:
-        io.close(handle)
-    io.sync_dir(folder)
-
-
-def _write(io: LogIo, folder: str, path: str, content: bytes) -> None:
+def _write(io: LogIo, path: str, content: bytes) -> None:
+    """Make the file with all of its bytes durable; its name is not, before its directory is synced."""
     temporary = f"{path}.tmp"
     with suppress(FileNotFoundError):
         io.unlink(temporary)
@@ -119,4 +156,3 @@ def _write(io: LogIo, folder: str, path: str, content: bytes) -> None:
     finally:
         io.close(handle)
     io.rename(temporary, path)
-    io.sync_dir(folder)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Lock
 
-from acp_server.persistence.attachments import put_attachment
+from acp_server.persistence.attachment_id import attachment_id
+from acp_server.persistence.attachments import put_attachments
 from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.frames import PAYLOAD_LIMIT
 from acp_server.persistence.io_port import LogIo
 from acp_server.persistence.journal import Journal, LogPlace
 from acp_server.persistence.lock import Owner, take_lock
+from acp_server.persistence.long_values import Beside
 from acp_server.persistence.paths import LOCK_NAME
 from acp_server.persistence.port import HealthListener, ObservedSession, PersistenceError
 from acp_server.persistence.records import encode_events, encode_header, encode_items
@@ -41,6 +44,8 @@ class HeldSession:
         self.journal = Journal(io, place, encode_header(header), self.lock)
         self.stored = 0
         self.spans: list[BatchSpan] = []
+        self._beside: set[str] = set()
+        self._writing = Lock()  # a batch and an attachment may come from two threads
         self._shown = Summary()
         self._length = 0
         self.noted: Summary | None = None
@@ -78,29 +83,50 @@ class HeldSession:
         """Make a batch durable whose runs are found already; raises as `commit`."""
         if self.read_only is not None:
             raise PersistenceError("SESSION_READ_ONLY", self.read_only)
-        lines = encode_items(items)
-        if len(lines) > PAYLOAD_LIMIT:
-            message = f"An event of {len(lines)} bytes is larger than a session can keep."
-            raise PersistenceError("EVENT_TOO_LARGE", message)
-        start = self.journal.length
-        self.journal.commit(lines)
-        self.stored = next_seq
-        self.spans.append(BatchSpan(start, self.journal.length, first_seq, next_seq))
+        beside: Beside = {}
+        lines = encode_items(items, beside)
+        _require_size(lines, beside)
+        with self._writing:
+            self._keep_beside(beside)
+            start = self.journal.length
+            self.journal.commit(lines)
+            self.stored = next_seq
+            self.spans.append(BatchSpan(start, self.journal.length, first_seq, next_seq))
 
     def create(self, batches: list[list[SessionEvent]]) -> None:
         """Make the log with all of these batches at once; raises PersistenceError as `Journal.create`."""
-        self.journal.create([encode_events(batch) for batch in batches])
+        beside: Beside = {}
+        lines = [encode_events(batch, beside) for batch in batches]
+        self._keep_beside(beside)
+        self.journal.create(lines)
         self.stored = batches[-1][-1].seq + 1
 
     def put_attachment(self, content: bytes) -> str:
         """Keep bytes beside the log, whose directory is made when it is not there; raises as the port's verb."""
         if self.read_only is not None:
             raise PersistenceError("SESSION_READ_ONLY", self.read_only)
+        ident = attachment_id(content)
+        with self._writing:
+            self._keep_beside({ident: content})
+        return ident
+
+    def _keep_beside(self, beside: Beside) -> None:
+        """Make durable what this process has not put beside the log yet."""
+        missing = {ident: content for ident, content in beside.items() if ident not in self._beside}
+        if not missing:
+            return
+        self.journal.require_writable()
         try:
             self.journal.make_directory()
         except OSError as error:
             raise disk_error(error, self.place.directory) from error
-        return put_attachment(self._io, self.place.directory, content)
+        try:
+            put_attachments(self._io, self.place.directory, missing)
+        except PersistenceError as error:
+            if error.code == "DISK_POISONED":
+                self.journal.poison = error
+            raise
+        self._beside.update(missing)
 
     def attach(
         self, session: ObservedSession, workers: Workers, limits: QueueLimits, on_health: HealthListener | None
@@ -145,6 +171,12 @@ class HeldSession:
         with suppress(OSError):
             self._io.unlink(f"{self.place.directory}/{LOCK_NAME}")
             self._io.remove_dir(self.place.directory)
+
+
+def _require_size(lines: bytes, beside: Beside) -> None:
+    size = max(map(len, (lines, *beside.values())))
+    if size > PAYLOAD_LIMIT:
+        raise PersistenceError("EVENT_TOO_LARGE", f"An event of {size} bytes is larger than a session can keep.")
 
 
 def _nothing() -> None:

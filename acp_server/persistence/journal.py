@@ -84,12 +84,18 @@ class Journal:
             PersistenceError: DISK_FULL, DISK_FAILED or SESSION_READ_ONLY after which the file is as it was;
                 DISK_POISONED after which it is never written again; SESSION_ALREADY_EXISTS; a code of the lock.
         """
-        if self.poison is not None:
-            raise self.poison
+        self.require_writable()
         if self._handle is None:
             self.create([lines])
         else:
             self._append(self._handle, encode_batch(self.place.encoding, lines))
+
+    def require_writable(self) -> None:
+        """Raise what `commit` would raise before it writes: what lies beside a log is written only with the log."""
+        if self.poison is not None:
+            raise self.poison
+        if self._handle is not None:
+            self._require_untouched()
 
     def close(self) -> None:
         """Give the file back; nothing is written afterwards."""
@@ -99,7 +105,6 @@ class Journal:
         self.poison = self.poison or poisoned(self.place.path, "The session is closed")
 
     def _append(self, handle: int, batch: bytes) -> None:
-        self._require_untouched()
         try:
             write_all(self._io, handle, batch, self.length)
         except OSError as error:

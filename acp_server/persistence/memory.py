@@ -9,7 +9,7 @@ from itertools import islice
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.base.ports import Journal
-from acp_server.persistence.attachments import attachment_id
+from acp_server.persistence.attachment_id import attachment_id
 from acp_server.persistence.child import child_header
 from acp_server.persistence.cursor import decode_cursor, encode_cursor
 from acp_server.persistence.port import (

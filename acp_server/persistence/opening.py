@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
-from acp_server.persistence.attachments import copy_attachments
+from acp_server.persistence.attachment_check import lost_attachment
+from acp_server.persistence.attachments import copy_attachments, fetch_from
 from acp_server.persistence.batches import Encoding
 from acp_server.persistence.catalog_db import Row
-from acp_server.persistence.child import child_header
+from acp_server.persistence.child import child_header, inherited_batches
 from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.header_frame import read_header
 from acp_server.persistence.held_session import HeldSession
@@ -36,9 +37,6 @@ from acp_server.session.fork import fork_boundary
 from acp_server.session.header import SessionHeader
 from acp_server.session.log import EventLog
 from acp_server.session.repair import closing_events
-
-COPIED_BATCH: Final = 2_000
-"""Events of one batch of a fork's inherited part."""
 
 CatalogPage: TypeAlias = tuple[list[Row], bool, list[Row]]
 
@@ -145,6 +143,7 @@ class Store:
             )
         scan, damage = found.scan, found.scan.damage
         problem = None if damage is None else f"{damage.kind} at byte {damage.offset}: {damage.reason}"
+        problem = problem or lost_attachment(self.io, found.place.directory, found.log)
         return VerifyReport(problem is None, scan.next_seq, scan.next_seq - 1, scan.good_length, problem)
 
     def salvage(self, session_id: SessionId, header: SessionHeader) -> SalvageReport:
@@ -160,7 +159,7 @@ class Store:
             self.write_child(files, list(found.log.since(0)), found.place.directory)
         finally:
             files.release()
-        return SalvageReport(header.id, len(found.log), tuple(_lost(found)))
+        return SalvageReport(header.id, len(found.log), tuple(_lost(self.io, found)))
 
     def write_child(self, files: HeldSession, events: list[SessionEvent], source: str | None) -> None:
         """Write a child's log, inherited attachments first; without events it stays unwritten like any session."""
@@ -170,7 +169,7 @@ class Store:
             files.journal.make_directory()
             if source is not None:
                 copy_attachments(self.io, source, files.place.directory)
-            files.create([events[at : at + COPIED_BATCH] for at in range(0, len(events), COPIED_BATCH)])
+            files.create(list(inherited_batches(events)))
         except OSError as error:
             files.release()
             raise disk_error(error, files.place.directory) from error
@@ -229,12 +228,13 @@ def _open_read_only(found: Found, reason: str) -> None:
     add_closers(found, closing_events(found.log))
 
 
-def _lost(found: Found) -> Iterator[str]:
+def _lost(io: LogIo, found: Found) -> Iterator[str]:
     damage = found.scan.damage
     if damage is None:
         return
+    fetch = fetch_from(io, found.place.directory)
     yield f"From byte {damage.offset} on, after event {damage.last_seq}: {damage.reason}."
-    for offset, entries in later_entries(found.data, found.place.encoding, found.scan):
+    for offset, entries in later_entries(found.data, found.place.encoding, found.scan, fetch):
         first, last = entries[0], entries[-1]
         start = first.seq0 if isinstance(first, PackedRow) else first.seq
         end = last.seq0 + last.count - 1 if isinstance(last, PackedRow) else last.seq

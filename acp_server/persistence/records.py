@@ -1,4 +1,4 @@
-"""Lines of the log as values and back (docs/log-format.md, clauses L-JSON, J-1 to J-5). Pure.
+"""Lines of the log as values and back (docs/log-format.md, clauses L-JSON, J-1 to J-5, V-1 to V-7). Pure.
 
 Owns strict JSON on the way in, one form of it on the way out, and the rule for types that nobody knows.
 """
@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from typing import Any, Final, NoReturn, TypeAlias
 
 from acp_server.base.errors import ServerError
+from acp_server.persistence import long_values
+from acp_server.persistence.long_values import Beside, Fetch, NotBeside, nothing_beside
 from acp_server.persistence.raw_batches import COMMIT_TYPE
 from acp_server.persistence.rows import ROW_TYPES, BadRow, Item, PackedRow, RunPacker, checked_row, is_row, packed
 from acp_server.session.event_json import event_from_json, event_to_json
@@ -32,6 +34,14 @@ class BadRecord(Exception):  # noqa: N818 - a finding about one line, turned int
         self.unsupported = unsupported
 
 
+class LostValue(BadRecord):
+    """A sound line that names bytes which cannot be had; `before` are the entries of its batch that come first."""
+
+    def __init__(self, seq: int, lost: NotBeside) -> None:
+        super().__init__(f"event {seq} lacks a text, since {lost}")
+        self.before: list[Entry] = []
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
@@ -52,8 +62,8 @@ def encode_header(header: SessionHeader) -> bytes:
         raise ServerError("INVALID_SESSION_HEADER", "The session's header holds text that is no Unicode.") from None
 
 
-def encode_events(events: Iterable[SessionEvent]) -> bytes:
-    """Return the lines of one batch, runs of deltas packed, each line ended by LF.
+def encode_events(events: Iterable[SessionEvent], beside: Beside | None = None) -> bytes:
+    """Return the lines of one batch, runs of deltas packed, each line ended by LF; `beside` as in `encode_items`.
 
     Raises:
         ServerError: RESERVED_EVENT_TYPE for an event whose type names another kind of line.
@@ -61,21 +71,29 @@ def encode_events(events: Iterable[SessionEvent]) -> bytes:
     packer = RunPacker()
     for event in events:
         packer.add(event)
-    return encode_items(packer.items)
+    return encode_items(packer.items, beside)
 
 
-def encode_items(items: Iterable[Item]) -> bytes:
-    """Return the lines of one batch whose runs are found already; raises as `encode_events`."""
-    lines = [_ENCODE(_line_value(item)) for item in packed(items)]
+def encode_items(items: Iterable[Item], beside: Beside | None = None) -> bytes:
+    """Return the lines of one batch whose runs are found already; raises as `encode_events`.
+
+    With `beside`, long texts are left out of the lines and added to it: they have to be durable before the lines are.
+    """
+    lines = [_line(item, beside) for item in packed(items)]
     return "\n".join([*lines, ""]).encode()
 
 
-def _line_value(item: Any) -> Any:
+def _line(item: Any, beside: Beside | None) -> str:
     if not isinstance(item, SessionEvent):
-        return item
+        return _ENCODE(item)
     if item.type in RESERVED_TYPES:
         raise ServerError("RESERVED_EVENT_TYPE", f"An event cannot have the type {item.type}.")
-    return event_to_json(item)
+    envelope = event_to_json(item)
+    line = _ENCODE(envelope)
+    if beside is None or not long_values.may_be_long(line):
+        return line
+    shorter = long_values.take_out(envelope, beside)
+    return line if shorter is None else _ENCODE(shorter)
 
 
 def decode_json(line: str) -> Any:
@@ -106,25 +124,30 @@ def decode_header(payload: bytes) -> SessionHeader:
         raise BadRecord(error.message, unsupported=error.code == "SESSION_FORMAT_UNSUPPORTED") from error
 
 
-def decode_batch(payload: bytes, seq: int) -> list[Entry]:
+def decode_batch(payload: bytes, seq: int, fetch: Fetch = nothing_beside) -> list[Entry]:
     """Return the entries of a batch whose first event has to be `seq`; rows stay packed.
 
     Raises:
         BadRecord: a line is malformed, a seq does not follow, or a required type is not known.
+        LostValue: the lines before it are good, and bytes that a line names cannot be had.
     """
     lines = _text(payload).split("\n")
     if lines.pop() or not lines:
         raise BadRecord("a batch does not end in a whole line")
     entries: list[Entry] = []
-    for line in lines:
-        entry = decode_line(line, seq)
-        entries.append(entry)
-        seq += entry.count if isinstance(entry, PackedRow) else 1
+    try:
+        for line in lines:
+            entry = decode_line(line, seq, fetch)
+            entries.append(entry)
+            seq += entry.count if isinstance(entry, PackedRow) else 1
+    except LostValue as lost:
+        lost.before = entries
+        raise
     return entries
 
 
-def decode_line(line: str, seq: int) -> Entry:
-    """Return the entry of one line, which has to begin at `seq`; raise BadRecord."""
+def decode_line(line: str, seq: int, fetch: Fetch = nothing_beside) -> Entry:
+    """Return the entry of one line, which has to begin at `seq`; raise BadRecord, or LostValue with nothing before."""
     value = decode_json(line)
     if not isinstance(value, dict):
         raise BadRecord("a line is no JSON object")
@@ -134,15 +157,33 @@ def decode_line(line: str, seq: int) -> Entry:
             if row.seq0 != seq:
                 raise BadRecord(f"event {row.seq0} stands where event {seq} belongs")
             return row
-        event = event_from_json(value, seq)
+        event = _whole_event(value, seq, fetch) if long_values.KEY in value else event_from_json(value, seq)
     except BadRow as error:
         raise BadRecord(str(error)) from error
     except ServerError as error:
         raise BadRecord(error.message) from error
-    if event.type not in REQUIRED_TYPES and not event.ignorable:
-        reason = f"event {seq} has the type {ascii(event.type)[:80]}, which this server does not know"
-        raise BadRecord(reason, unsupported=True)
+    _require_known(event)
     return event
+
+
+def _require_known(event: SessionEvent) -> None:
+    if event.type not in REQUIRED_TYPES and not event.ignorable:
+        reason = f"event {event.seq} has the type {ascii(event.type)[:80]}, which this server does not know"
+        raise BadRecord(reason, unsupported=True)
+
+
+def _whole_event(value: dict[str, Any], seq: int, fetch: Fetch) -> SessionEvent:
+    """Return the event of a line that lists long texts; they are fetched when all else is well with the line."""
+    listed = value.pop(long_values.KEY)
+    _require_known(event_from_json(value, seq))
+    references = long_values.read_references(listed, value["data"])
+    if references is None:
+        raise BadRecord(f"event {seq} names files in a way that does not fit it")
+    try:
+        long_values.put_back(value["data"], references, fetch)
+    except NotBeside as lost:
+        raise LostValue(seq, lost) from None
+    return event_from_json(value, seq)
 
 
 def first_seq(payload: bytes) -> int | None:

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_server.base.ids import SessionId
+from acp_server.persistence.attachments import fetch_from, put_attachments
 from acp_server.persistence.disk_errors import RETRIED, disk_error
 from acp_server.persistence.io_port import LogIo, read_all, write_all
 from acp_server.persistence.journal import TEMPORARY, Journal, LogPlace
+from acp_server.persistence.long_values import Beside
 from acp_server.persistence.packed_log import PackedLog
 from acp_server.persistence.paths import TORN_PREFIX
 from acp_server.persistence.port import PersistenceError
@@ -55,17 +57,33 @@ def look(io: LogIo, place: LogPlace, session_id: SessionId) -> Found:
     try:
         data = read_all(io, place.path)
     except FileNotFoundError:
-        raise PersistenceError("SESSION_NOT_FOUND", f"No session {session_id} is stored.") from None
+        raise _not_found(session_id) from None
     except OSError as error:
         raise disk_error(error, place.path) from error
-    scan = scan_log(data, place.encoding)
+    scan = scan_log(data, place.encoding, fetch_from(io, place.directory))
     damage = scan.damage
     if scan.header is None or (damage is not None and damage.kind == "unsupported"):
         raise damage_error(place, damage or Damage("corrupt", 0, -1, "the header cannot be read"))
     if scan.header.id != session_id:
         reason = f"it belongs to the session {scan.header.id}"
         raise damage_error(place, Damage("corrupt", 0, -1, reason))
+    if damage is not None and damage.kind == "corrupt":
+        _require_present(io, place, session_id)
     return Found(place, scan.header, scan, data, PackedLog(scan.entries), scan.next_seq)
+
+
+def _require_present(io: LogIo, place: LogPlace, session_id: SessionId) -> None:
+    """Refuse a log that was deleted while it was read: what lay beside it went with it, and that is no damage."""
+    try:
+        io.facts(place.path)
+    except FileNotFoundError:
+        raise _not_found(session_id) from None
+    except OSError as error:
+        raise disk_error(error, place.path) from error
+
+
+def _not_found(session_id: SessionId) -> PersistenceError:
+    return PersistenceError("SESSION_NOT_FOUND", f"No session {session_id} is stored.")
 
 
 def damage_error(place: LogPlace, damage: Damage) -> PersistenceError:
@@ -104,7 +122,7 @@ def recover(io: LogIo, found: Found, journal: Journal) -> None:
     try:
         _open_journal(io, found, journal)
         if ending:
-            journal.commit(encode_events(ending))
+            _commit(io, found.place, journal, ending)
             found.stored += len(ending)
     except OSError as error:
         found.read_only = disk_error(error, found.place.path).message
@@ -112,6 +130,14 @@ def recover(io: LogIo, found: Found, journal: Journal) -> None:
         if error.code not in RETRIED:
             found.read_only = error.message
     add_closers(found, ending)
+
+
+def _commit(io: LogIo, place: LogPlace, journal: Journal, events: list[SessionEvent]) -> None:
+    beside: Beside = {}
+    lines = encode_events(events, beside)
+    if beside:
+        put_attachments(io, place.directory, beside)
+    journal.commit(lines)
 
 
 def add_closers(found: Found, ending: list[SessionEvent]) -> None:

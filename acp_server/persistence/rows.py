@@ -14,6 +14,9 @@ from acp_server.base.json_value import SAFE_INTEGER, FrozenObject, JsonValue
 from acp_server.session.events import SessionEvent
 
 SHORTEST_RUN: Final = 3
+LONGEST_PIECE: Final = 64 * 1024
+"""Characters of a delta beyond which it is written as an event, so that no row holds a text that lies elsewhere."""
+
 CHUNK_EVENT: Final = "assistant/chunk"
 ROW_TYPES: Final = {
     "text-delta": "text-chunks",
@@ -133,7 +136,7 @@ def _words(turn: int, step: int, chunk: Mapping[str, Any]) -> tuple[_Key, str] |
     if first != "type" or second != "index" or third != "text":
         return None
     kind, index, text = chunk["type"], chunk["index"], chunk["text"]
-    if kind not in _WORDS or type(index) is not int or type(text) is not str:
+    if kind not in _WORDS or type(index) is not int or type(text) is not str or len(text) > LONGEST_PIECE:
         return None
     return (kind, turn, step, index), text
 
@@ -143,6 +146,8 @@ def _call(turn: int, step: int, chunk: Mapping[str, Any]) -> tuple[_Key, str] | 
         return None
     index, ident, name, piece = chunk["index"], chunk["id"], chunk.get("name", ""), chunk["argumentsDelta"]
     if type(index) is not int or not (type(ident) is type(name) is type(piece) is str):
+        return None
+    if len(piece) > LONGEST_PIECE or len(ident) > LONGEST_PIECE or len(name) > LONGEST_PIECE:
         return None
     return ("tool-call-delta", turn, step, index, ident, name, "name" in chunk), piece
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from acp_server.base.ids import SessionId
+from acp_server.persistence.attachments import fetch_from
 from acp_server.persistence.batch_index import encode_index, start_before
 from acp_server.persistence.io_port import LogIo, read_all, write_all
 from acp_server.persistence.journal import LogPlace
@@ -53,7 +54,7 @@ def _indexed_suffix(io: LogIo, place: LogPlace, seq: int) -> PackedLog | None:
     except OSError:
         return None
     scan = Scan(next_seq=first, good_length=offset)
-    continue_scan(scan, data, place.encoding, offset)
+    continue_scan(scan, data, place.encoding, offset, fetch_from(io, place.directory))
     if not scan.entries or (scan.damage is not None and scan.damage.kind == "unsupported"):
         return None
     return PackedLog(scan.entries, first)

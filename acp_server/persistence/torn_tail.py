@@ -16,11 +16,13 @@ import zstandard
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
+from acp_server.persistence.attachments import fetch_from
 from acp_server.persistence.batches import Encoding
 from acp_server.persistence.child import child_header
 from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.frames import PAYLOAD_LIMIT
 from acp_server.persistence.io_port import LogIo, read_all
+from acp_server.persistence.long_values import Fetch, nothing_beside
 from acp_server.persistence.opening import Store
 from acp_server.persistence.packed_log import PackedLog
 from acp_server.persistence.paths import TORN_PREFIX
@@ -46,7 +48,7 @@ class Tail:
     whole: bool
 
 
-def read_tail(encoding: Encoding, torn: bytes) -> Tail | None:
+def read_tail(encoding: Encoding, torn: bytes, fetch: Fetch = nothing_beside) -> Tail | None:
     """Return what the complete lines of a torn batch hold; None when there is not one. Never raises for the bytes."""
     payload = _unframed(torn) if encoding == "zstd" else torn[:PAYLOAD_LIMIT]
     end = payload.rfind(b"\n") + 1
@@ -54,7 +56,7 @@ def read_tail(encoding: Encoding, torn: bytes) -> Tail | None:
     if seq is None:
         return None
     lines = payload[:end].split(b"\n")[:-1]
-    entries = tuple(_entries(lines, seq))
+    entries = tuple(_entries(lines, seq, fetch))
     return Tail(seq, entries, len(entries) == len(lines) and end == len(payload)) if entries else None
 
 
@@ -94,7 +96,7 @@ def salvage_tail(store: Store, session_id: SessionId, header: SessionHeader) -> 
     if torn is None:
         raise PersistenceError("NO_TORN_END", f"The session {session_id} has no torn end.")
     path, data = torn
-    tail = read_tail(found.place.encoding, data)
+    tail = read_tail(found.place.encoding, data, fetch_from(store.io, found.place.directory))
     if tail is None or tail.seq > found.scan.next_seq:
         raise PersistenceError("NO_TORN_END", f"No complete line that follows the log is left in {path}.")
     events = _joined(found, tail, path)
@@ -120,10 +122,10 @@ def _joined(found: Found, tail: Tail, path: str) -> list[SessionEvent]:
     return events
 
 
-def _entries(lines: Iterable[bytes], seq: int) -> Iterator[Entry]:
+def _entries(lines: Iterable[bytes], seq: int, fetch: Fetch) -> Iterator[Entry]:
     for line in lines:
         try:
-            entry = decode_line(line.decode(), seq)
+            entry = decode_line(line.decode(), seq, fetch)
         except (BadRecord, UnicodeDecodeError):
             return
         yield entry

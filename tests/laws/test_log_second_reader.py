@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from acp_server.persistence.batches import Encoding
+from acp_server.persistence import long_values
+from acp_server.persistence.batches import Encoding, encode_batch
+from acp_server.persistence.long_values import Beside, Fetch, NotBeside
 from acp_server.persistence.packed_log import PackedLog
+from acp_server.persistence.records import encode_events, encode_header
 from acp_server.persistence.scan import Scan, scan_log
 from acp_server.session.event_json import event_to_json
 from acp_server.session.header_json import header_to_json
@@ -74,3 +77,39 @@ def test_it_finds_the_same_in_logs_that_are_not_whole(encoding: Encoding) -> Non
         assert as_read(second_reader.read(log, compressed=encoding == "zstd")) == as_json(ours), seed
         agreed += 1
     assert agreed > LOGS * 9 // 10
+
+
+def fetch_of(beside: Beside) -> Fetch:
+    def fetch(ident: str, size: int) -> bytes:
+        if len(beside.get(ident, b"")) != size:
+            raise NotBeside(ident)
+        return beside[ident]
+
+    return fetch
+
+
+def generated_beside(seed: int, encoding: Encoding) -> tuple[bytes, Beside]:
+    random = Random(seed)
+    beside: Beside = {}
+    batches = in_batches(random_events(random, random.randint(1, 40)), random)
+    parts = [encode_header(HEADER), *(encode_events(batch, beside) for batch in batches)]
+    return b"".join(encode_batch(encoding, part) for part in parts), beside
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_it_reads_what_lies_beside_a_log_and_misses_what_does_not(
+    encoding: Encoding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_values, "LONGEST", 60)
+    random, lost = Random(8), 0
+    for seed in range(LOGS // 2):
+        log, beside = generated_beside(seed, encoding)
+        for ident in random.sample(sorted(beside), min(len(beside), random.randint(0, 1))):
+            lost += 1
+            if random.random() < 0.5:
+                del beside[ident]
+            else:
+                beside[ident] = beside[ident][:-1]
+        read = second_reader.read(log, compressed=encoding == "zstd", beside=beside)
+        assert as_read(read) == as_json(scan_log(log, encoding, fetch_of(beside))), seed
+    assert lost > LOGS // 10

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +33,11 @@ class Reading:
     finding: str | None = None
 
 
-def read(data: bytes, *, compressed: bool) -> Reading:
+class Lost(Exception):  # noqa: N818 - what a line needs is not there
+    """K-8: an attachment that cannot be had."""
+
+
+def read(data: bytes, *, compressed: bool, beside: Mapping[str, bytes] | None = None) -> Reading:
     batch = frame if compressed else lines
     reading = Reading()
     first = batch(data, 0)
@@ -50,15 +56,20 @@ def read(data: bytes, *, compressed: bool) -> Reading:
             later = any(seq is not None and seq >= len(reading.events) for seq in seqs)
             reading.finding = "damage" if later else "torn"
             break
+        events: list[dict[str, Any]] = []
+        whole, start = True, len(reading.events)
         try:
-            events = [event for line in found[0].split(b"\n")[:-1] for event in unpack(line)]
-        except (ValueError, KeyError, TypeError):
+            for line in found[0].split(b"\n")[:-1]:
+                events += unpack(line, beside or {})
+        except (ValueError, KeyError, TypeError, IndexError):
             events = []
-        start = len(reading.events)
-        if not events or [event.get("seq") for event in events] != list(range(start, start + len(events))):
+        except Lost:
+            whole = False
+        follows = [event.get("seq") for event in events] == list(range(start, start + len(events)))
+        reading.events += events if follows else []
+        if not follows or not events or not whole:
             reading.finding = "damage"
             break
-        reading.events += events
         reading.good = found[1]
     return reading
 
@@ -123,14 +134,37 @@ def seq_of(content: bytes) -> int | None:
     return seq if isinstance(seq, int) else None
 
 
-def unpack(line: bytes) -> list[dict[str, Any]]:
+def restored(event: dict[str, Any], beside: Mapping[str, bytes]) -> dict[str, Any]:
+    """V-2 to V-5."""
+    if "attached" not in event:
+        return event
+    listed = event.pop("attached")
+    places = []
+    for one in listed:
+        holder = event["data"]
+        for step in one["at"][:-1]:
+            holder = holder[step]
+        if len(one) != 3 or holder[one["at"][-1]] != "" or not 1 <= one["bytes"] <= LIMIT:
+            raise ValueError("no reference")
+        places.append((holder, one["at"][-1], one))
+    if not places or len({json.dumps(one["at"]) for one in listed}) != len(places):
+        raise ValueError("no references")
+    for holder, last, one in places:
+        content = beside.get(one["attachmentId"], b"")
+        if len(content) != one["bytes"] or f"sha256-{hashlib.sha256(content).hexdigest()}" != one["attachmentId"]:
+            raise Lost(one["attachmentId"])
+        holder[last] = content.decode()
+    return event
+
+
+def unpack(line: bytes, beside: Mapping[str, bytes]) -> list[dict[str, Any]]:
     """R-3 to R-5."""
     value = json.loads(line)
     kind = KINDS.get(value["type"])
     if kind is None:
         if not {"type", "seq", "time", "data"} <= value.keys():
             raise ValueError("no event")
-        return [value]
+        return [restored(value, beside)]
     data = value["data"]
     pieces = data["args"] if kind == "tool-call-delta" else data["texts"]
     place = "argumentsDelta" if kind == "tool-call-delta" else "text"
