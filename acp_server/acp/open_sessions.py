@@ -114,7 +114,10 @@ class OpenSessions:
                 if alone:
                     answer = await answer if isinstance(answer, Awaitable) else answer
             finally:
-                release()
+                if before is None or before.done():
+                    release()
+                else:  # cancelled while it waited: its place in the row stays
+                    before.add_done_callback(lambda _: release())
             return await answer if isinstance(answer, Awaitable) else answer
 
         return run()
