@@ -15,6 +15,7 @@ from acp_server.acp.handshake import AUTH_METHODS
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.errors import RpcError
 from acp_server.llm.adapter import ModelInfo
+from acp_server.llm.explain import CallPlace
 from acp_server.llm.scripted.models import scripted_model
 from acp_server.messages.request import CallConfig
 
@@ -43,6 +44,10 @@ class Models(Protocol):
 
     def info(self, config: CallConfig) -> ModelInfo:
         """Return what is known about a model; it need not be one that can be chosen."""
+        ...
+
+    def key_name(self, provider: str) -> str | None:
+        """Return what holds the provider's key, as a person would call it, or None when it wants none."""
         ...
 
     def missing(self) -> str:
@@ -103,6 +108,10 @@ class Access:
     def info(self, config: CallConfig) -> ModelInfo:
         """Return what is known about a model."""
         return DEMO_INFO if config == DEMO else self.models.info(config)
+
+    def place(self, config: CallConfig) -> CallPlace:
+        """Return where requests go, for sentences about their failures."""
+        return CallPlace(config.provider, config.model, self.models.key_name(config.provider))
 
     def require(self, config: CallConfig) -> None:
         """Raise RpcError -32000 when the person has logged out and a session's requests would go there."""

@@ -15,6 +15,7 @@ from acp_server.jsonrpc.errors import (
     RESOURCE_NOT_FOUND,
     RpcError,
 )
+from acp_server.llm.explain import CallPlace, explain
 from acp_server.messages.chunks import LlmFailure
 from acp_server.persistence.port import PersistenceError
 
@@ -39,22 +40,23 @@ TOLD_FACTS: Final = frozenset({"SESSION_BUSY", "SESSION_CORRUPT"})
 REFUSED: Final = frozenset({"AGENT_DISPOSED", "AGENT_BUSY", "INBOX_FULL", "SESSION_READ_ONLY"})
 
 
-def prompt_result(end: TurnEnd, auth_methods: Sequence[Any]) -> dict[str, Any]:
-    """Return the result of a prompt whose turn ended so.
+def prompt_result(end: TurnEnd, auth_methods: Sequence[Any], place: CallPlace) -> dict[str, Any]:
+    """Return the result of a prompt whose turn ended so; `place` is where its requests went.
 
     Raises:
         RpcError: the turn failed; -32000 with the ways to log in when the key is the reason, else -32603.
     """
     if end.failure is not None:
-        raise model_error(end.failure, auth_methods)
+        raise model_error(end.failure, auth_methods, place)
     return {"stopReason": STOP_REASONS[end.kind]}
 
 
-def model_error(failure: LlmFailure, auth_methods: Sequence[Any]) -> RpcError:
-    """Return the error that tells of a failure: its sentence is the message and the details."""
+def model_error(failure: LlmFailure, auth_methods: Sequence[Any], place: CallPlace) -> RpcError:
+    """Return the error that tells of a failure: who failed, why, and what can be done, in message and details."""
+    words = explain(failure, place)
     if failure.code in NEEDS_LOGIN:
-        return auth_required(failure.message, auth_methods)
-    return RpcError(INTERNAL_ERROR, failure.message, {"details": failure.message})
+        return auth_required(words, auth_methods)
+    return RpcError(INTERNAL_ERROR, words, {"details": words})
 
 
 def auth_required(details: str, auth_methods: Sequence[Any]) -> RpcError:

@@ -105,7 +105,7 @@ class Prompts:
         def settle(end: TurnEnd) -> None:
             stop()
             try:
-                request.respond(prompt_result(end, self._access.methods))
+                request.respond(prompt_result(end, self._access.methods, self._access.place(controller.agent.config)))
             except RpcError as error:
                 request.fail(error)
 

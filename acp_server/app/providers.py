@@ -41,6 +41,7 @@ class ProviderEntry:
         ready: whether requests can be made: a key is there, or none is needed.
         missing: what is missing while it is not ready, in words: "Set NAME".
         default_model: the model that is used when nobody names one; None: the provider is never chosen by itself.
+        key_name: what holds its key: a variable, a file, a command; None when it wants none.
         only_named: whether it answers only when the person has named it, as the scripted models do.
         models: returns the models worth offering.
         known: returns what is known about a model, or None.
@@ -51,6 +52,7 @@ class ProviderEntry:
     ready: Callable[[], bool] = lambda: True
     missing: str = "Nothing"
     default_model: str | None = None
+    key_name: str | None = None
     only_named: bool = False
     models: Callable[[ModelFacts], Sequence[ModelInfo]] = lambda _facts: ()
     known: Callable[[ModelFacts, str], ModelInfo | None] = lambda _facts, _model: None
@@ -126,6 +128,11 @@ class ConfiguredModels:
         entry = self._entries.find(config.provider)
         known = None if entry is None else entry.known(self._facts(), config.model)
         return known or ModelInfo(config.provider, config.model, config.model)
+
+    def key_name(self, provider: str) -> str | None:
+        """Return what holds the provider's key, as a person would call it, or None when it wants none."""
+        entry = self._entries.find(provider)
+        return None if entry is None else entry.key_name
 
     def missing(self) -> str:
         """Return what is missing, and what is wrong with the stored keys if anything is."""

@@ -14,7 +14,7 @@ from acp_server.messages.chunks import LlmFailure
 
 @dataclass(frozen=True, slots=True)
 class CallPlace:
-    """Whom a failure is about: provider and model by id, and the environment variable that holds the key, if any."""
+    """Whom a failure is about: provider and model by id, and what holds the key: a variable, a file, a command."""
 
     provider: str
     model: str
@@ -25,9 +25,15 @@ Advice: TypeAlias = Callable[[CallPlace, LlmFailure], tuple[str, str]]
 
 
 def explain(failure: LlmFailure, place: CallPlace) -> str:
-    """Return one paragraph of plain sentences: what happened, the provider's own words, what to do."""
-    what, remedy = _ADVICE.get(failure.code, _unclassified)(place, failure)
-    words = failure.message.strip()
+    """Return one paragraph of plain sentences: what happened, the provider's own words, what to do.
+
+    A failure that is not a model's is told in its own words.
+    """
+    advice = _ADVICE.get(failure.code) or (_unclassified if failure.code.startswith("HTTP_") else None)
+    if advice is None:
+        return failure.message
+    what, remedy = advice(place, failure)
+    words = "" if failure.code in _TOLD_WHOLE else failure.message.strip()
     said = "" if not words or words in what else f" {_ended(words)}"
     request = f" (request {failure.request_id})" if failure.request_id else ""
     return f"{what}{said}{request}{' ' if remedy else ''}{remedy}"
@@ -54,7 +60,7 @@ def _auth(place: CallPlace, failure: LlmFailure) -> tuple[str, str]:
 
 def _missing_key(place: CallPlace, _: LlmFailure) -> tuple[str, str]:
     where = f"Set {_key(place)}" if place.key_variable else "Set its key in the user's settings"
-    return f"There is no key for {place.provider}.", f"{where}, or choose another model."
+    return f"There is no key for {place.provider}.", f"{where}, log in, or choose another model."
 
 
 def _invalid_key(place: CallPlace, _: LlmFailure) -> tuple[str, str]:
@@ -150,3 +156,5 @@ _ADVICE: Final[Mapping[str, Advice]] = {
     "NO_ADAPTER": _no_adapter,
     "ABORTED": _aborted,
 }
+_TOLD_WHOLE: Final = frozenset({"MISSING_CREDENTIAL", "INVALID_CREDENTIAL", "NO_ADAPTER"})
+"""Codes of failures of our own, whose words the sentences say already."""

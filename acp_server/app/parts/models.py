@@ -39,6 +39,7 @@ def provider(parts: Parts, config: Config) -> None:
             make,
             ready=(lambda: True) if source is None else source.there,
             missing="Nothing" if source is None else source.missing,
+            key_name=None if source is None else source.name,
             default_model=given.get("default_model") or (models[0] if models else None),
             models=lambda facts: listed(given, facts),
             known=lambda facts, model: known_of(given, facts)(model),

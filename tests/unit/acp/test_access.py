@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
-from acp_server.acp.access import DEMO, Access
+from acp_server.acp.access import DEMO, DEMO_INFO, Access
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.errors import RpcError
+from acp_server.llm.adapter import ModelInfo
+from acp_server.llm.explain import CallPlace
 from acp_server.messages.request import CallConfig
 
 CONFIG = CallConfig("p", "m")
+INFO = ModelInfo("p", "m", "M")
 
 
 @dataclass
@@ -23,6 +27,15 @@ class FakeModels:
 
     def usable(self, config: CallConfig) -> bool:
         return config == self.found
+
+    def offered(self) -> Sequence[ModelInfo]:
+        return (INFO,)
+
+    def info(self, config: CallConfig) -> ModelInfo:
+        return ModelInfo(config.provider, config.model, config.model)
+
+    def key_name(self, provider: str) -> str | None:
+        return f"{provider.upper()}_KEY"
 
     def missing(self) -> str:
         return "Set P_KEY."
@@ -88,3 +101,18 @@ def test_what_is_required_names_the_ways_that_this_client_was_told_of() -> None:
     with pytest.raises(RpcError) as caught:
         access.authenticate("provider-key")
     assert caught.value.data == {"details": "Set P_KEY.", "authMethods": [{"id": "only"}]}
+
+
+def test_what_can_be_chosen_follows_the_login() -> None:
+    access = Access(FakeModels())
+    assert (access.offered(), access.info(DEMO), access.info(CONFIG).name) == ((INFO,), DEMO_INFO, "m")
+    access.authenticate("demo")
+    assert access.offered() == (INFO, DEMO_INFO)
+    access.logout()
+    assert access.offered() == ()
+    access.authenticate("demo")
+    assert access.offered() == (DEMO_INFO,)
+
+
+def test_where_requests_go_is_told_with_what_holds_the_key() -> None:
+    assert Access(FakeModels()).place(CONFIG) == CallPlace("p", "m", "P_KEY")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_server.llm.explain import _ADVICE, CallPlace, explain
+from acp_server.llm.explain import _ADVICE, _TOLD_WHOLE, CallPlace, explain
 from acp_server.messages.chunks import LlmFailure
 
 PLACE = CallPlace("openai", "mock", "OPENAI_API_KEY")
@@ -22,7 +22,7 @@ PLACE = CallPlace("openai", "mock", "OPENAI_API_KEY")
         ),
         (
             LlmFailure("MISSING_CREDENTIAL", ""),
-            "There is no key for openai. Set OPENAI_API_KEY, or choose another model.",
+            "There is no key for openai. Set OPENAI_API_KEY, log in, or choose another model.",
         ),
         (
             LlmFailure("RATE_LIMIT", "Rate limit reached", 429, 6500),
@@ -32,7 +32,12 @@ PLACE = CallPlace("openai", "mock", "OPENAI_API_KEY")
             LlmFailure("RATE_LIMIT", "", 429),
             "openai limits the rate of requests (HTTP 429). Try again in a moment.",
         ),
-        (LlmFailure("CONTENT_FILTER", "No."), "mock of openai failed with CONTENT_FILTER. No."),
+        (LlmFailure("HTTP_451", "No.", 451), "mock of openai failed with HTTP_451 (HTTP 451). No."),
+        (LlmFailure("DISK_FAILED", "The disk is full."), "The disk is full."),
+        (
+            LlmFailure("MISSING_CREDENTIAL", "No key is set for openai (OPENAI_API_KEY)."),
+            "There is no key for openai. Set OPENAI_API_KEY, log in, or choose another model.",
+        ),
         (LlmFailure("ABORTED", "The request was cancelled."), "The request was cancelled."),
     ],
 )
@@ -42,11 +47,11 @@ def test_sentences(failure: LlmFailure, told: str) -> None:
 
 def test_without_a_variable_the_settings_are_named() -> None:
     assert explain(LlmFailure("MISSING_CREDENTIAL", ""), CallPlace("local", "m")) == (
-        "There is no key for local. Set its key in the user's settings, or choose another model."
+        "There is no key for local. Set its key in the user's settings, log in, or choose another model."
     )
 
 
-@pytest.mark.parametrize("code", sorted(_ADVICE))
+@pytest.mark.parametrize("code", sorted(_ADVICE.keys() - _TOLD_WHOLE))
 def test_every_code_keeps_the_providers_words(code: str) -> None:
     told = explain(LlmFailure(code, "Those were the words", 500), PLACE)
     assert "Those were the words." in told
