@@ -18,9 +18,13 @@ _MOST_BYTES: Final = 1024 * 1024
 
 @value
 class _Rule:
+    """`pattern` is without its leading and final slash and not anchored to the file's directory when `anywhere`."""
+
     matches: re.Pattern[str]
+    pattern: str
     keeps: bool
     directories_only: bool
+    anywhere: bool
 
 
 @value
@@ -50,10 +54,11 @@ def verdict(name: str, rules: Sequence[Outer], *, directory: bool) -> bool:
     return False
 
 
-def is_ignored(path: str, rules: Sequence[Outer]) -> bool:
-    """Return whether a file, or a directory on the way to it, is named by rules from above."""
-    parts = path.split("/")
-    return any(verdict("/".join(parts[: n + 1]), rules, directory=n + 1 < len(parts)) for n in range(len(parts)))
+def joined(rules: Sequence[Outer]) -> bytes:
+    """Return rules of several directories as one file of the first one's directory; the deepest come last."""
+    top = rules[0][0]
+    lines = [_moved(rule, top[: len(top) - len(prefix)]) for prefix, found in rules for rule in found.rules]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
 def parse_rules(data: bytes) -> IgnoreRules:
@@ -72,13 +77,21 @@ def _rule(line: str) -> _Rule | None:
     pattern = pattern.removesuffix("/")
     if not pattern:
         return None
-    anywhere = "" if "/" in pattern else "(?:.*/)?"
+    anywhere = "/" not in pattern
     pattern = pattern.removeprefix("/")
+    start = "(?:.*/)?" if anywhere else ""
     try:
-        expression = re.compile(anywhere + _below(translate(pattern, braces=False), pattern), re.DOTALL)
+        expression = re.compile(start + _below(translate(pattern, braces=False), pattern), re.DOTALL)
     except (ValueError, re.error):
         return None
-    return _Rule(expression, keeps, directories_only)
+    return _Rule(expression, pattern, keeps, directories_only, anywhere)
+
+
+def _moved(rule: _Rule, directory: str) -> str:
+    """Return the rule as it has to stand in a file above; `directory` is the way down, with a slash at its end."""
+    way = re.sub(r"([\\*?\[\]{}])", r"\\\1", directory)
+    start = f"{'!' if rule.keeps else ''}/{way}{'**/' if rule.anywhere else ''}"
+    return f"{start}{rule.pattern}{'/' if rule.directories_only else ''}"
 
 
 def _below(source: str, pattern: str) -> str:

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from acp_server.base.values import value
@@ -37,11 +38,11 @@ _MOST_ERRORS: Final = 64 * 1024
 
 @value
 class Place:
-    """Where to look: a directory, absolute, below `top`, whose .gitignore counts when `rules` is set."""
+    """Where to look: a directory, absolute, at or below `top`; `rules` are those of .gitignore files above it."""
 
     top: str
     directory: str
-    rules: bool = False
+    rules: bytes = b""
     ignored: bool = False
     glob: str | None = None
 
@@ -84,14 +85,14 @@ def _run(program: str, what: Sequence[str], place: Place, stop: Stop) -> bytes |
         [program, *_ALWAYS, *_options(place), *what, "--", _inside(place)],
         cwd=place.top,
         env={"LC_ALL": "C.UTF-8"},
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
     stop.then(child.kill)
     with child:
-        output, errors = _output(child)
+        output, errors = _output(child, place.rules)
     if child.returncode < 0 and stop.asked:
         raise Stopped
     # 2 comes with words when the pattern is at fault, and without where a file could not be read.
@@ -99,10 +100,14 @@ def _run(program: str, what: Sequence[str], place: Place, stop: Stop) -> bytes |
     return None if failed else output
 
 
-def _output(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+def _output(child: subprocess.Popen[bytes], rules: bytes) -> tuple[bytes, bytes]:
     """Return what the program prints, up to the limit, and its errors: one message, shorter than a pipe is long."""
-    if child.stdout is None or child.stderr is None:
+    if child.stdin is None or child.stdout is None or child.stderr is None:
         return b"", b""
+    with suppress(BrokenPipeError):  # a program that has ended says why on its way out
+        child.stdin.write(rules)
+    with suppress(BrokenPipeError):
+        child.stdin.close()
     output = child.stdout.read(_MOST_OUTPUT)
     if len(output) == _MOST_OUTPUT:
         child.kill()
@@ -112,7 +117,7 @@ def _output(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 def _options(place: Place) -> list[str]:
     if place.ignored:
         return ["--no-ignore", *_prefilter(place)]
-    return [*(["--ignore-file=.gitignore"] if place.rules else []), *_prefilter(place)]
+    return [*(["--ignore-file=/dev/stdin"] if place.rules else []), *_prefilter(place)]
 
 
 def _prefilter(place: Place) -> list[str]:

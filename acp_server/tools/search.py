@@ -14,7 +14,7 @@ from acp_server.base.cancel import CancelToken
 from acp_server.base.values import value
 from acp_server.tools.files import Files
 from acp_server.tools.globs import compile_glob
-from acp_server.tools.ignore_rules import Outer, is_ignored
+from acp_server.tools.ignore_rules import Outer, joined
 from acp_server.tools.matcher import Matcher, Stop, Stopped, open_matcher
 from acp_server.tools.ripgrep import Place, count_matches, list_files
 from acp_server.tools.search_pattern import SearchPattern
@@ -119,11 +119,7 @@ def _in_directory(files: Files, query: Query, start: _Start, stop: Stop) -> Hits
     except Stopped:
         notes.append(_stopped())
     matches = compile_glob(query.glob).fullmatch if query.glob is not None else None
-    kept = [
-        (f"{query.path.rstrip('/')}/{path}", count)
-        for path, count in found
-        if (matches is None or matches(path)) and (not start.outer or not is_ignored(path, start.outer))
-    ]
+    kept = [(f"{query.path.rstrip('/')}/{path}", count) for path, count in found if matches is None or matches(path)]
     readable = [hit for hit in kept if files.readable(start.directory + hit[0][len(query.path) :])]
     if len(readable) < len(kept):
         notes.append(f"[{len(kept) - len(readable)} files were left out because they hold secrets]")
@@ -140,7 +136,7 @@ def _by_ripgrep(query: Query, start: _Start, stop: Stop) -> list[tuple[str, int]
     if start.ripgrep is None:
         return None
     top = start.directory.removesuffix("/" + start.outer[0][0].rstrip("/")) if start.outer else start.directory
-    place = Place(top or "/", start.directory, bool(start.outer), query.ignored, query.glob)
+    place = Place(top or "/", start.directory, joined(start.outer) if start.outer else b"", query.ignored, query.glob)
     if query.pattern is not None:
         return count_matches(start.ripgrep, query.pattern, place, stop)
     listed = list_files(start.ripgrep, place, stop)
