@@ -62,6 +62,9 @@ class OneModel:
     def info(self, config: CallConfig) -> ModelInfo:
         return ModelInfo(config.provider, config.model, config.model)
 
+    def key_name(self, provider: str) -> str | None:
+        return None
+
     def missing(self) -> str:
         return "No key."
 
