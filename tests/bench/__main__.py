@@ -13,7 +13,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
-from tests.bench import decode, idle, parallel, startup, stream, turn
+from tests.bench import decode, idle, parallel, startup, store, stream, turn
 from tests.bench.figures import Figure, table
 from tests.bench.setting import Setting, own_command
 
@@ -24,6 +24,7 @@ SUITES: dict[str, Callable[[Setting], list[Figure]]] = {
     "idle": idle.run,
     "parallel": parallel.run,
     "decode": decode.run,
+    "store": store.run,
 }
 
 

@@ -74,6 +74,13 @@ TARGETS = {
     "memory-burst": Target("memory after a burst turn", "MB", 70, 55),
     "idle-cpu": Target("processor time of one idle second", "ms"),
     "eof-idle": Target("end of input -> exit, idle", "s", 1, 0.3),
+    "list-first": Target("first page of many sessions, cache present, new process", "ms", 150, 60),
+    "list-later": Target("first page of many sessions, later", "ms", 30, 10),
+    "list-missing": Target("first page of many sessions, cache missing", "ms", 5000, 2000),
+    "load": Target("session/load -> last update of 5,000 messages", "ms", 700, 400),
+    "load-long": Target("session/load -> last update of 10,000 messages", "ms", 2000, 1000),
+    "open": Target("session/resume of 100,000 events", "ms", 1000, 500),
+    "open-memory": Target("memory with 100,000 events open", "MB", 150, 100),
     "eof-turn": Target("end of input -> exit, in mid-turn", "s", 1, 0.3),
 }
 

@@ -38,6 +38,9 @@ class Setting:
     deltas: int = 5000
     paced: int = 300
     gap_ms: int = 5
+    sessions: int = 10_000
+    messages: int = 5_000
+    events: int = 100_000
 
     def times(self, usual: int) -> int:
         """Return how many rounds to make where `usual` is the custom."""

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from tests.bench import decode, idle, parallel, startup, stream, turn
+from tests.bench import decode, idle, parallel, startup, store, stream, turn
 from tests.bench.__main__ import main
 from tests.bench.figures import TARGETS, Figure, Target, percentile, table
 from tests.bench.marks import requested, sent
-from tests.bench.setting import RELAY, Setting
+from tests.bench.setting import RELAY, Setting, own_command
 
 SMALL = Setting(RELAY.argv, rounds=1, scripted=False, deltas=50, paced=5, gap_ms=1)
 
@@ -41,6 +41,23 @@ def test_idle() -> None:
 
 def test_parallel() -> None:
     assert names(parallel.run(SMALL)) == ["parallel"]
+
+
+def test_store() -> None:
+    few = Setting(own_command(), rounds=1, sessions=3, messages=10, events=500)
+    figures = store.run(few)
+    by_target = {id(target): name for name, target in TARGETS.items()}
+    assert all(figure.measured > 0 for figure in figures)
+    assert [by_target[id(figure.target)] for figure in figures] == [
+        "list-first",
+        "list-later",
+        "list-missing",
+        "load",
+        "load-long",
+        "open",
+        "open-memory",
+    ]
+    assert store.run(SMALL) == []
 
 
 def test_decode() -> None:
