@@ -37,11 +37,15 @@ def put_attachments(io: LogIo, directory: str, contents: Mapping[str, bytes]) ->
     except OSError as error:
         raise disk_error(error, folder) from error
     try:
-        io.sync_dir(folder)
-        io.sync_dir(directory)
+        _sync_names(io, directory, folder)
     except OSError as error:
         words = error.strerror or "the disk failed"
         raise poisoned(folder, f"The disk did not confirm a write to {folder} ({words})") from error
+
+
+def _sync_names(io: LogIo, directory: str, folder: str) -> None:
+    io.sync_dir(folder)
+    io.sync_dir(directory)
 
 
 def get_attachment(io: LogIo, directory: str, ident: str) -> bytes:
@@ -58,7 +62,10 @@ def get_attachment(io: LogIo, directory: str, ident: str) -> bytes:
     except FileNotFoundError:
         raise PersistenceError("ATTACHMENT_NOT_FOUND", f"The attachment {ident} is not stored.") from None
     except OSError as error:
-        raise disk_error(error, path) from error
+        if error.errno not in _LOST:
+            raise disk_error(error, path) from error
+        message = f"The attachment {path} cannot be read."
+        raise PersistenceError("ATTACHMENT_CORRUPT", message, {"file": path}) from error
     if attachment_id(content) != ident:
         raise PersistenceError("ATTACHMENT_CORRUPT", f"The attachment {path} is damaged.", {"file": path})
     return content
@@ -91,27 +98,32 @@ def fetch_from(io: LogIo, directory: str) -> Fetch:
     return fetch
 
 
-def copy_attachments(io: LogIo, source: str, target: str) -> None:
-    """Give a child every attachment of its parent: as another name of the same file, or as a copy.
+def copy_attachments(io: LogIo, source: str, target: str) -> list[str]:
+    """Give a child every sound attachment of its parent, durably, and return their ids.
+
+    Each becomes another name of the same file where that is possible, else a copy. What is damaged stays behind.
 
     Raises:
         OSError: the disk refused.
     """
-    names = _names(io, source)
+    names = [name for name in _names(io, source) if _is_whole(io, f"{source}/{ATTACHMENTS_NAME}/{name}", name)]
     if not names:
-        return
+        return []
     folder = f"{target}/{ATTACHMENTS_NAME}"
     io.make_dir(folder)
     for name in names:
-        path = f"{folder}/{name}"
-        try:
-            io.link(f"{source}/{ATTACHMENTS_NAME}/{name}", path)
-        except FileExistsError:
-            continue
-        except OSError:
-            _write(io, path, read_all(io, f"{source}/{ATTACHMENTS_NAME}/{name}"))
-    io.sync_dir(folder)
-    io.sync_dir(target)
+        _copy(io, f"{source}/{ATTACHMENTS_NAME}/{name}", f"{folder}/{name}")
+    _sync_names(io, target, folder)
+    return names
+
+
+def _copy(io: LogIo, source: str, target: str) -> None:
+    with suppress(FileNotFoundError):
+        io.unlink(target)
+    try:
+        io.link(source, target)
+    except OSError:
+        _write(io, target, read_all(io, source))
 
 
 def stored_attachments(io: LogIo, directory: str) -> list[str]:
@@ -129,7 +141,7 @@ def stored_attachments(io: LogIo, directory: str) -> list[str]:
 def _names(io: LogIo, directory: str) -> list[str]:
     try:
         return [name for name in io.list_dir(f"{directory}/{ATTACHMENTS_NAME}") if is_attachment_id(name)]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 

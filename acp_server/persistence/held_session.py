@@ -11,7 +11,7 @@ from contextlib import suppress
 from threading import Lock
 
 from acp_server.persistence.attachment_id import attachment_id
-from acp_server.persistence.attachments import put_attachments
+from acp_server.persistence.attachments import copy_attachments, put_attachments
 from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.frames import PAYLOAD_LIMIT
 from acp_server.persistence.io_port import LogIo
@@ -100,6 +100,11 @@ class HeldSession:
         self._keep_beside(beside)
         self.journal.create(lines)
         self.stored = batches[-1][-1].seq + 1
+
+    def inherit_attachments(self, source: str) -> None:
+        """Take over what lies beside another session's log in `source`; raises OSError and a code of the lock."""
+        self.journal.make_directory()
+        self._beside.update(copy_attachments(self._io, source, self.place.directory))
 
     def put_attachment(self, content: bytes) -> str:
         """Keep bytes beside the log, whose directory is made when it is not there; raises as the port's verb."""

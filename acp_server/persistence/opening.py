@@ -13,7 +13,7 @@ from typing import TypeAlias
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.persistence.attachment_check import lost_attachment
-from acp_server.persistence.attachments import copy_attachments, fetch_from
+from acp_server.persistence.attachments import fetch_from
 from acp_server.persistence.batches import Encoding
 from acp_server.persistence.catalog_db import Row
 from acp_server.persistence.child import child_header, inherited_batches
@@ -166,9 +166,8 @@ class Store:
         if not events:
             return
         try:
-            files.journal.make_directory()
             if source is not None:
-                copy_attachments(self.io, source, files.place.directory)
+                files.inherit_attachments(source)
             files.create(list(inherited_batches(events)))
         except OSError as error:
             files.release()

@@ -25,6 +25,9 @@ RESERVED_TYPES: Final = frozenset({*ROW_TYPES.values(), COMMIT_TYPE, HEADER_TYPE
 """Types of lines that are no events; an event of such a type is refused on the way out."""
 
 
+_NOTHING: Final = object()
+
+
 class BadRecord(Exception):  # noqa: N818 - a finding about one line, turned into a report by `scan`
     """A line that cannot be taken; `unsupported` is whether a later server could."""
 
@@ -157,25 +160,20 @@ def decode_line(line: str, seq: int, fetch: Fetch = nothing_beside) -> Entry:
             if row.seq0 != seq:
                 raise BadRecord(f"event {row.seq0} stands where event {seq} belongs")
             return row
-        event = _whole_event(value, seq, fetch) if long_values.KEY in value else event_from_json(value, seq)
+        listed = value.pop(long_values.KEY, _NOTHING)
+        event = event_from_json(value, seq)
     except BadRow as error:
         raise BadRecord(str(error)) from error
     except ServerError as error:
         raise BadRecord(error.message) from error
-    _require_known(event)
-    return event
-
-
-def _require_known(event: SessionEvent) -> None:
     if event.type not in REQUIRED_TYPES and not event.ignorable:
-        reason = f"event {event.seq} has the type {ascii(event.type)[:80]}, which this server does not know"
+        reason = f"event {seq} has the type {ascii(event.type)[:80]}, which this server does not know"
         raise BadRecord(reason, unsupported=True)
+    return event if listed is _NOTHING else _whole_event(value, listed, seq, fetch)
 
 
-def _whole_event(value: dict[str, Any], seq: int, fetch: Fetch) -> SessionEvent:
-    """Return the event of a line that lists long texts; they are fetched when all else is well with the line."""
-    listed = value.pop(long_values.KEY)
-    _require_known(event_from_json(value, seq))
+def _whole_event(value: dict[str, Any], listed: object, seq: int, fetch: Fetch) -> SessionEvent:
+    """Return the event of a line that lists long texts and is well but for them."""
     references = long_values.read_references(listed, value["data"])
     if references is None:
         raise BadRecord(f"event {seq} names files in a way that does not fit it")

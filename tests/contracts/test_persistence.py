@@ -318,6 +318,51 @@ async def test_attachments_come_back_and_go_with_a_fork(store: SessionPersistenc
         assert await code_of(store.get_attachment(session.id, unknown)) == "ATTACHMENT_NOT_FOUND"
 
 
+async def test_long_texts_are_events_like_any_other(store: SessionPersistence) -> None:
+    long = "long \u00e9 " * 50_000
+    session = await started(store)
+    run_turn(session)
+    session.append("turn/start", {"turn": 2})
+    say(session, long)
+    session.append("todo/write", {"todos": [{"content": long}, {"attached": [], "more": long.upper()}]})
+    session.append("turn/end", {"turn": 2, "reason": {"kind": "completed"}})
+    whole = events(session)
+    live = await store.fork(session.id, header("live"))
+    assert list(live.log.since(0)) == whole
+    await store.close(session.id)
+    assert await read_back(store) == whole
+    assert await read_back(store, seq=13) == whole[13:]
+    assert list((await store.inspect(session.id)).log.since(0)) == whole
+    loaded = await store.prepare(session.id)
+    assert (list(loaded.log.since(0)), loaded.notices) == (whole, ())
+    await store.fork(session.id, header("child"))
+    saved = await store.salvage(session.id, header("saved"))
+    assert (saved.events, saved.lost) == (len(whole), ())
+    await store.delete(session.id)
+    for name in ("live", "child", "saved"):
+        assert await read_back(store, name) == whole
+        assert (await store.verify(SessionId(name))).sound
+
+
+async def test_the_long_answer_of_an_interrupted_turn_is_kept(store: SessionPersistence) -> None:
+    session = await started(store)
+    run_turn(session)
+    session.append("turn/start", {"turn": 2})
+    session.append("step/start", {"turn": 2, "step": 1})
+    route: JsonObject = {"config": {"provider": "scripted", "model": "demo"}}
+    session.append("request/header", {"header": route, "reason": "initial"})
+    for letter in "abcd":
+        chunk: JsonObject = {"type": "text-delta", "index": 0, "text": letter * 100_000}
+        session.append("assistant/chunk", {"turn": 2, "step": 1, "chunk": chunk})
+    await store.close(session.id)
+    loaded = await store.prepare(session.id)
+    closed = list(loaded.log.since(0))
+    assert closed[len(session.events)].type == "assistant/message"
+    assert "d" * 100_000 in str(closed[len(session.events)].data)
+    await store.close(session.id)
+    assert await read_back(store) == closed
+
+
 async def test_a_sound_session_is_verified_and_salvaged_whole(store: SessionPersistence) -> None:
     before = await stored(store)
     report = await store.verify(SessionId("s-1"))

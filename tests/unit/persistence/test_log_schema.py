@@ -17,6 +17,9 @@ DATA = {"turn": 1, "step": 1, "index": 0, "dt": [0, 0], "texts": ["a", "b", "c"]
 ROW = {"type": "text-chunks", "seq0": 0, "time0": 1, "data": DATA}
 
 
+REFERENCE = {"at": ["content", 0, "text"], "attachmentId": f"sha256-{'0' * 64}", "bytes": 300_000}
+
+
 def test_every_line_of_a_log_has_the_form_of_the_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     events = random_events(Random(3), 60)
@@ -24,12 +27,19 @@ def test_every_line_of_a_log_has_the_form_of_the_schema() -> None:
     lines = log_bytes(in_batches(events, Random(3)), "none").decode().split("\n")[:-1]
     assert {json.loads(line)["type"] for line in lines} >= {"session", "commit", "text-chunks", "user/message"}
     assert [line for line in lines if not LINES.is_valid(json.loads(line))] == []
+    assert LINES.is_valid({**EVENT, "attached": [REFERENCE]})
 
 
 @pytest.mark.parametrize(
     "line",
     [
         {**EVENT, "more": 1},
+        {**EVENT, "attached": []},
+        {**EVENT, "attached": [{**REFERENCE, "at": []}]},
+        {**EVENT, "attached": [{**REFERENCE, "at": [-1]}]},
+        {**EVENT, "attached": [{**REFERENCE, "bytes": 2**26 + 1}]},
+        {**EVENT, "attached": [{**REFERENCE, "attachmentId": "../x"}]},
+        {**ROW, "attached": [REFERENCE]},
         {**EVENT, "seq": -1},
         {**EVENT, "ignorable": False},
         {**EVENT, "surfaceOp": "replace"},
