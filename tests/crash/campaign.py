@@ -221,7 +221,7 @@ def campaign(
     while seen < most:
         told = story(random, encoding)
         broken.update(told.broken)
-        for state in states(told.disk.calls, random):
+        for state in states(told.disk.calls, random, told.disk.origin):
             seen += 1
             nested = NESTED_STATES if seen % NESTED_EVERY == 0 else 0
             broken.update(check(state, told.events, encoding, random, nested))

@@ -9,21 +9,26 @@ from random import Random
 from typing import Any, Final
 from unittest.mock import patch
 
-from acp_server.persistence import held_session, recovery, suffix
+from acp_server.base.ids import SessionId
+from acp_server.persistence import attachments, held_session, long_values, recovery, suffix
+from acp_server.persistence.attachment_id import attachment_id
 from acp_server.persistence.batch_index import encode_index
 from acp_server.persistence.batches import Encoding, encode_batch, read_batch
 from acp_server.persistence.io_port import LogIo, write_all
 from acp_server.persistence.journal import Journal, LogPlace
 from acp_server.persistence.lock import Owner
+from acp_server.persistence.long_values import Fetch
 from acp_server.persistence.packed_log import PackedLog
-from acp_server.persistence.paths import INDEX_NAME
+from acp_server.persistence.paths import ATTACHMENTS_NAME, INDEX_NAME
 from acp_server.persistence.port import PersistenceError
-from acp_server.persistence.records import encode_events, first_seq
+from acp_server.persistence.records import encode_events, encode_items, first_seq
+from acp_server.persistence.rows import Item
 from acp_server.persistence.scan import BatchSpan, Scan, continue_scan, scan_log
 from acp_server.session.events import SessionEvent
-from tests.crash.campaign import HEADER, Story, commit, store_on
-from tests.crash.disk import Disk, Faults
-from tests.support.logs import random_events
+from acp_server.session.header import SessionHeader
+from tests.crash.campaign import HEADER, Story, commit, store_on, workload
+from tests.crash.disk import Disk, Faults, image
+from tests.support.logs import random_events, user_message
 
 Tale = Callable[[Random, Encoding], Story]
 Patches = Mapping[tuple[object, str], object]
@@ -171,6 +176,65 @@ def killed_story(random: Random, encoding: Encoding) -> Story:
     return Story(disk, batches[0] + batches[1])
 
 
+SHORT: Final = 300
+"""Bytes beyond which a text lies beside the log in the stories below, so that a disk stays small."""
+
+
+def beside_workload(random: Random, encoding: Encoding) -> Story:
+    """Several lives with failures, as ever, in which one event of fifteen lies beside the log."""
+    with patch.object(long_values, "LONGEST", SHORT):
+        return workload(random, encoding)
+
+
+def beside_story(random: Random, encoding: Encoding) -> Story:
+    """One life without failures; batches have a text that lies beside the log, some the one of another batch."""
+    disk = _fresh_disk()
+    files = store_on(disk, encoding).fresh(HEADER)
+    texts = [random.choice("abcdef") * random.choice([301, 900, 1500]) for _ in range(2)]
+    events: list[SessionEvent] = []
+    with patch.object(long_values, "LONGEST", SHORT):
+        for _ in range(3):
+            batch = random_events(random, random.choice([1, 3]), len(events))
+            if events or random.random() < 0.5:
+                batch.append(user_message(len(events) + len(batch), random.choice(texts)))
+            commit(disk, files, batch)
+            events += batch
+    return Story(disk, events)
+
+
+def left_name_story(random: Random, encoding: Encoding) -> Story:
+    """A process is killed before it syncs the name of a text; the next one keeps the same text."""
+    disk = _fresh_disk()
+    store = store_on(disk, encoding)
+    files = store.fresh(HEADER)
+    events = random_events(random, 3)
+    commit(disk, files, events)
+    text = random.choice("abc") * 700
+    folder = f"{files.place.directory}/{ATTACHMENTS_NAME}"
+    disk.make_dir(folder)
+    attachments._write(disk, f"{folder}/{attachment_id(text.encode())}", text.encode())
+    disk.kill()
+    files, _ = store.open(HEADER.id)
+    said = [user_message(3, text)]
+    with patch.object(long_values, "LONGEST", SHORT):
+        commit(disk, files, said)
+    return Story(disk, events + said)
+
+
+def forked_story(random: Random, encoding: Encoding) -> Story:
+    """A session begins as another one's child, with texts beside both; what is told of it is durable when told."""
+    disk = _fresh_disk()
+    parent = store_on(disk, encoding).fresh(SessionHeader(SessionId("parent"), 1_750_000_000_000, "/p"))
+    events = [user_message(0, "a" * 500), *random_events(random, 2, 1), user_message(3, "b" * 900)]
+    with patch.object(long_values, "LONGEST", SHORT):
+        parent.commit(events)
+        parent.release()
+        disk = image({inode: bytes(data) for inode, data in disk.files.items()}, disk.dirs)
+        store_on(disk, encoding).fork(parent.header.id, None, HEADER, None)
+    disk.ack(len(events) - 1)
+    return Story(disk, events)
+
+
 def _unsynced(self: Disk, handle: int) -> None:
     _ = self, handle
 
@@ -281,10 +345,41 @@ def _looked_too_short(io: LogIo, place: LogPlace, session_id: Any) -> recovery.F
     return found
 
 
-def _trusting(scan: Scan, data: bytes, encoding: Encoding, base: int = 0) -> None:
+def _beside_unsynced(io: LogIo, path: str, content: bytes) -> None:
+    handle = io.open(f"{path}.tmp", "create")
+    write_all(io, handle, content, 0)
+    io.close(handle)
+    io.rename(f"{path}.tmp", path)
+
+
+def _names_unsynced(io: LogIo, directory: str, folder: str) -> None:
+    _ = io, directory, folder
+
+
+def _only_its_folder_synced(io: LogIo, directory: str, folder: str) -> None:
+    _ = directory
+    io.sync_dir(folder)
+
+
+def _only_missing(io: LogIo, directory: str, contents: Mapping[str, bytes]) -> None:
+    folder = f"{directory}/{ATTACHMENTS_NAME}"
+    missing = {one: contents[one] for one in contents if not attachments._is_whole(io, f"{folder}/{one}", one)}
+    if missing:
+        _PUT(io, directory, missing)
+
+
+def _beside_afterwards(self: held_session.HeldSession, items: list[Item], first_seq: int, next_seq: int) -> None:
+    with patch.object(held_session.HeldSession, "_keep_beside", lambda *_: None):
+        _COMMIT_ITEMS(self, items, first_seq, next_seq)
+    beside: dict[str, bytes] = {}
+    encode_items(items, beside)
+    self._keep_beside(beside)
+
+
+def _trusting(scan: Scan, data: bytes, encoding: Encoding, base: int, fetch: Fetch) -> None:
     payload, _ = read_batch(encoding, data, scan.good_length - base)
     scan.next_seq = first_seq(payload) or 0
-    continue_scan(scan, data, encoding, base)
+    continue_scan(scan, data, encoding, base, fetch)
 
 
 def _io(owner: Journal | held_session.HeldSession) -> Disk:
@@ -294,7 +389,9 @@ def _io(owner: Journal | held_session.HeldSession) -> Disk:
 
 
 _COMMIT = held_session.HeldSession.commit
+_COMMIT_ITEMS = held_session.HeldSession.commit_items
 _LOOK = recovery.look
+_PUT = attachments.put_attachments
 _OPEN_JOURNAL = recovery._open_journal
 
 MUTANTS: Final[dict[str, tuple[Tale, Patches]]] = {
@@ -323,6 +420,12 @@ MUTANTS: Final[dict[str, tuple[Tale, Patches]]] = {
     "a foreign table is trusted": (foreign_index_story, {(suffix, "continue_scan"): _trusting}),
     "the torn end is thrown away": (torn_story, {(recovery, "_open_journal"): _cut_before_kept}),
     "what was read is not made durable": (killed_story, {(recovery, "_open_journal"): _opened_unsynced}),
+    "a text beside the log is not synced": (beside_story, {(attachments, "_write"): _beside_unsynced}),
+    "the name of a text is not synced": (beside_story, {(attachments, "_sync_names"): _names_unsynced}),
+    "the folder's own name is not synced": (beside_story, {(attachments, "_sync_names"): _only_its_folder_synced}),
+    "a text is kept after its batch": (beside_story, {(held_session.HeldSession, "commit_items"): _beside_afterwards}),
+    "a name that is there is taken for durable": (left_name_story, {(held_session, "put_attachments"): _only_missing}),
+    "a child's texts are not synced": (forked_story, {(attachments, "_sync_names"): _names_unsynced}),
 }
 
 

@@ -8,10 +8,14 @@ from acp_server.persistence.batches import Encoding
 from tests.crash.campaign import campaign
 from tests.crash.mutants import (
     MUTANTS,
+    beside_story,
+    beside_workload,
     failed_sync_story,
     failed_write_story,
     foreign_index_story,
+    forked_story,
     killed_story,
+    left_name_story,
     plain_story,
     same_id_story,
     torn_story,
@@ -21,10 +25,13 @@ from tests.crash.mutants import (
 
 STATES: dict[Encoding, int] = {"zstd": 5_000, "none": 3_000}
 STORIES = (
+    beside_story,
     failed_sync_story,
     failed_write_story,
     foreign_index_story,
+    forked_story,
     killed_story,
+    left_name_story,
     plain_story,
     same_id_story,
     torn_story,
@@ -35,6 +42,11 @@ STORIES = (
 @pytest.mark.parametrize("encoding", STATES)
 def test_no_power_cut_breaks_a_promise(encoding: Encoding) -> None:
     assert campaign(1, STATES[encoding], encoding) == (STATES[encoding], Counter())
+
+
+@pytest.mark.parametrize("encoding", STATES)
+def test_no_power_cut_parts_a_log_from_what_lies_beside_it(encoding: Encoding) -> None:
+    assert campaign(4, 2_000, encoding, beside_workload) == (2_000, Counter())
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
