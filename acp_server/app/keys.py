@@ -14,12 +14,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from acp_server.app.credentials import stored_keys
+from acp_server.app.default_rows import ROWS
 from acp_server.base.values import value
 
 COMMAND_SECONDS: Final = 10.0
 KEPT_SECONDS: Final = 300.0
 """How long the output of a command is used before the command runs again."""
 LARGEST: Final = 16 * 1024
+PROVIDER_VARIABLES: Final = frozenset(
+    source["env"]
+    for row in ROWS
+    if isinstance(source := row.config.get("key"), Mapping) and isinstance(source.get("env"), str)
+)
+"""Variables that hold the keys of the shipped providers: no process that is started gets them."""
 
 
 @value
@@ -102,7 +109,7 @@ class _Command:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=dict(self._environment),
+                env={name: text for name, text in self._environment.items() if name not in PROVIDER_VARIABLES},
                 timeout=COMMAND_SECONDS,
                 check=True,
                 text=True,

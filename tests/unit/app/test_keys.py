@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_server.app.keys import KeySource, key_source
+from acp_server.app.keys import PROVIDER_VARIABLES, KeySource, key_source
 
 
 def source(config: dict[str, object], environment: dict[str, str] | None = None) -> KeySource:
@@ -55,3 +55,10 @@ def test_a_command_is_run_without_a_shell_and_not_each_time(tmp_path: Path) -> N
 @pytest.mark.parametrize("words", [["/no/such/program"], [sys.executable, "-c", "raise SystemExit(1)"]])
 def test_a_command_that_fails_gives_no_key(words: list[str]) -> None:
     assert source({"command": words}).read() is None
+
+
+def test_a_command_gets_no_key_of_a_shipped_provider() -> None:
+    assert {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY"} <= PROVIDER_VARIABLES
+    script = "import os; print(sorted(name for name in os.environ if name.endswith(('_API_KEY', '_TOKEN'))))"
+    given = {"OPENAI_API_KEY": "sk-1", "MISTRAL_API_KEY": "sk-2", "VAULT_TOKEN": "for the command itself"}
+    assert source({"command": [sys.executable, "-c", script]}, given).read() == "['VAULT_TOKEN']"
