@@ -6,6 +6,7 @@ nothing is sent for a session before the answer that announces it (clause S-04).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from acp_server.session.events import SessionEvent
 TEMPLATES_KEPT: Final = 8
 """Templates of open messages; a message is rarely interleaved with more than one other."""
 REPLAYED_AT_ONCE: Final = 200
-"""Events that a replay presents before it looks whether the pipe is behind."""
+"""Events that a replay presents before it lets others run and looks whether the pipe is behind."""
 
 
 class Controller:
@@ -61,6 +62,7 @@ class Controller:
         for count, event in enumerate(self.agent.session.events.merged(), 1):
             self._send(self._presenter.present(event))
             if count % REPLAYED_AT_ONCE == 0:
+                await asyncio.sleep(0)  # what is shown goes out meanwhile, and other sessions go on
                 await self._outbox.room()
 
     def catch_up(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -215,6 +216,24 @@ async def test_what_is_damaged_opens_for_reading_and_another_load_looks_again() 
     await bench.load()
     assert store.asked == ["prepare s", "inspect s", "prepare s", "inspect s"]
     assert bench.sessions.get("s") is not controller
+
+
+async def test_others_run_while_a_long_history_is_replayed() -> None:
+    story = Story()
+    for number in range(80):
+        story.whole(f"m{number}")
+    bench, ran = Bench(Given(loaded(story))), 0
+
+    async def other() -> None:
+        nonlocal ran
+        while True:
+            await asyncio.sleep(0)
+            ran += bool(bench.outbox.size)
+
+    beside = asyncio.create_task(other())
+    await bench.load()
+    beside.cancel()
+    assert ran >= 3
 
 
 async def test_a_wrong_directory_gives_the_lock_back() -> None:
