@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from acp_server.base.values import value
-from acp_server.sandbox.readable import readable
+from acp_server.sandbox.readable import ReadableText, readable
 
 
 @value
@@ -75,5 +75,6 @@ class Captured:
         """Return it as readable text; a character that the omission cut shows as escapes."""
         if not self.omitted:
             return Output(readable(self.kept()), "", self.total, 0, spill)
-        tail = b"".join(self._tail)
-        return Output(readable(bytes(self._head)), readable(tail), self.total, self.omitted, spill)
+        text = ReadableText()
+        tail = [text.feed(part) for part in self._tail]  # piece by piece: a copy of all of it is memory
+        return Output(readable(bytes(self._head)), "".join((*tail, text.end())), self.total, self.omitted, spill)

@@ -23,6 +23,7 @@ from acp_server.sandbox.policy import Level
 from acp_server.sandbox.readable import readable
 from acp_server.sandbox.started import Started
 
+_LOOKED_AT: Final = 1 << 16
 _KILL_SECONDS: Final = 10.0
 SHUTDOWN_GRACE_SECONDS: Final = 0.3
 KEPT_ENDED_JOBS: Final = 32
@@ -130,9 +131,8 @@ def _outcome(running: Started, command: ConfinedCommand, code: int, stopped: Sto
     denied: tuple[str, ...] = ()
     if code != 0 and command.kind != "none":
         partial = command.kind == "landlock"
-        denied = denials(
-            output.text, command.level, command.cwd, partial=partial, network=command.network, held=command.held
-        )
+        last = (output.tail or output.head)[-_LOOKED_AT:]
+        denied = denials(last, command.level, command.cwd, partial=partial, network=command.network, held=command.held)
     return CommandOutcome(
         exit_code=code if code >= 0 else None,
         signal=-code if code < 0 else None,

@@ -50,7 +50,6 @@ _PROC: Final = [
 ]
 _RUN_KEPT: Final = ("/run/current-system", "/run/wrappers", "/run/opengl-driver")
 _MODULE_FILES: Final = ("hooks", "config", "config.worktree", "commondir")
-_WORKTREE_FILES: Final = ("config.worktree", "config", "commondir", "gitdir")
 
 
 def survey(policy: Policy, host: Host) -> Layout:
@@ -122,8 +121,8 @@ class _Protected:
             for name in _MODULE_FILES:
                 self._name(f"{module}/{name}", place, watch=name in ("hooks", "commondir"))
         for private in worktree_directories(git):
-            for name in _WORKTREE_FILES:
-                self._name(f"{private}/{name}", place)
+            for path in (*_expand(f"{private}/config*"), f"{private}/commondir", f"{private}/gitdir"):
+                self._name(path, place)
 
     def _name(self, path: str, place: str, *, placeholder: Placeholder | None = None, watch: bool = False) -> None:
         if any(within(path, allowed) for allowed in self._allowed):
