@@ -5,25 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from acp_server.base.json_value import JsonValue
-from acp_server.tools.tool import Card
+from acp_server.tools.tool import Card, card_to_json
 
 TITLE_LENGTH: Final = 120
-
-
-def card_to_json(card: Card) -> dict[str, JsonValue]:
-    """Return the card as the log keeps it: what is empty is left out."""
-    data: dict[str, JsonValue] = {"title": card.title, "kind": card.kind}
-    if card.locations:
-        data["locations"] = [
-            {"path": place.path, **({} if place.line is None else {"line": place.line})} for place in card.locations
-        ]
-    if card.diffs:
-        data["diffs"] = [
-            {"path": diff.path, **({} if diff.old is None else {"old": diff.old}), "new": diff.new}
-            for diff in card.diffs
-        ]
-    return data
 
 
 def card_fields(card: Card) -> dict[str, Any]:

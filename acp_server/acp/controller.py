@@ -42,6 +42,7 @@ class Controller:
         self._presenter = Presenter()
         self._templates: dict[tuple[str, str], Callable[[str], bytes]] = {}
         self._untold: list[str] = []
+        self._told = 0
         self._stop: Callable[[], None] = _nothing
         self.read_only: str | None = None
         """Why nothing can be added to the session, or None."""
@@ -86,6 +87,15 @@ class Controller:
         commands = [command.to_json() for command in self._commands()]
         self._put({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 
+    def wire_id(self, call_id: str) -> str:
+        """Return the id under which the client knows an open tool call (clause R-01)."""
+        return self._presenter.cards.wire_id(call_id)
+
+    def progress(self, call_id: str, output: str) -> None:
+        """Show the latest output of a tool call that runs; it is in no event (clause TC-18)."""
+        for update in self._presenter.cards.progressed(call_id, output):
+            self._put(update)
+
     def show(self, update: Mapping[str, Any]) -> None:
         """Send an update that no event stands for."""
         self._put(update)
@@ -110,7 +120,9 @@ class Controller:
             for sentence in self._untold:
                 self._put({"sessionUpdate": "notice", "severity": "warning", "title": sentence})
         elif in_turn or not self.agent.idle:
-            self._send([TextUpdate(THOUGHT, "notices", "".join(f"{sentence}\n" for sentence in self._untold))])
+            self._told += 1
+            text = "".join(f"{sentence}\n" for sentence in self._untold)
+            self._send([TextUpdate(THOUGHT, f"notices-{self._told}", text)])
         else:
             return
         self._untold.clear()

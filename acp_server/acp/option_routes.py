@@ -1,6 +1,6 @@
-"""The methods that change a session's config options: set_config_option, and the older set_model.
+"""The methods that change a session's config options: set_config_option, set_mode, and the older set_model.
 
-Owns when a change is durable and what is sent after it (docs/protocol.md, clauses M-06, M-07, M-12 to M-14, U-07).
+Owns when a change is durable and what is sent after it (docs/protocol.md, clauses M-01 to M-14, U-07).
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from acp_server.acp import params
 from acp_server.acp.access import Access
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import invalid, refused
+from acp_server.acp.modes import OPTION, mode_option, modes_block, read_mode
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.options import EFFORT, MODEL, config_options, with_effort, with_model
+from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.peer import Inbound
 from acp_server.messages.request import CallConfig
@@ -31,7 +33,13 @@ class OptionRoutes:
     def options(self, controller: Controller) -> list[dict[str, Any]]:
         """Return the whole list of the session's config options."""
         config = controller.agent.config
-        return config_options(config, self._access.info(config), self._access.offered())
+        mode = mode_option(mode_of(controller.agent.session.events))
+        return [mode, *config_options(config, self._access.info(config), self._access.offered())]
+
+    def choices(self, controller: Controller) -> dict[str, Any]:
+        """Return what the results that open a session say about what can be chosen in it."""
+        modes = modes_block(mode_of(controller.agent.session.events))
+        return {"modes": modes, "configOptions": self.options(controller)}
 
     def show_all(self) -> None:
         """Send the options anew in every open session: which models there are has changed."""
@@ -50,13 +58,14 @@ class OptionRoutes:
         controller = self._sessions.find(given)
         config, value = controller.agent.config, given.get("value")
         match given.get("configId"):
+            case "mode":
+                self._enter(controller, read_mode(value, "value"))
             case "model":
-                chosen = with_model(config, value, self._access.offered())
+                self._choose(controller, with_model(config, value, self._access.offered()))
             case "effort":
-                chosen = with_effort(config, value, self._access.info(config))
+                self._choose(controller, with_effort(config, value, self._access.info(config)))
             case other:
-                raise invalid("configId", f"is {other!r}; known are {MODEL}, {EFFORT}")
-        self._choose(controller, chosen)
+                raise invalid("configId", f"is {other!r}; known are {OPTION}, {MODEL}, {EFFORT}")
         request.after_response(lambda: self._show(controller))
         return self._kept(controller)
 
@@ -67,6 +76,22 @@ class OptionRoutes:
         self._choose(controller, chosen)
         request.after_response(lambda: self._show(controller))
         return self._kept(controller, old=True)
+
+    def set_mode(self, given: params.Params, request: Inbound) -> Awaitable[Mapping[str, Any]]:
+        """Change the mode: `session/set_mode`. It counts from the next call of a tool on, also in a running turn."""
+        controller = self._sessions.find(given)
+        self._enter(controller, read_mode(given.get("modeId"), "modeId"))
+        request.after_response(lambda: self._show(controller))
+        return self._kept(controller, old=True)
+
+    def _enter(self, controller: Controller, mode: Mode) -> None:
+        """Keep the mode in the log, from where tools and editors take it."""
+        try:
+            controller.require_writable()
+            if mode != mode_of(controller.agent.session.events):
+                controller.agent.session.append(MODE_EVENT, {"preset": mode})
+        except ServerError as error:
+            raise refused(error) from error
 
     def _choose(self, controller: Controller, config: CallConfig) -> None:
         try:

@@ -6,7 +6,7 @@ There is no limit of time after which silence would count as anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from acp_server.acp.cards import card_fields
@@ -24,7 +24,7 @@ REJECT_ONCE: Final = "reject-once"
 class Permissions:
     """Asks one client about the calls of one session. `wire_id` gives the id under which the client knows a call."""
 
-    def __init__(self, peer: Peer, session_id: str, wire_id: Any) -> None:
+    def __init__(self, peer: Peer, session_id: str, wire_id: Callable[[str], str]) -> None:
         self._peer = peer
         self._session_id = session_id
         self._wire_id = wire_id
@@ -38,7 +38,7 @@ class Permissions:
         return outcome_of(result, rememberable=question.kept is not None)
 
     def _params(self, question: Question) -> dict[str, Any]:
-        call = {"toolCallId": self._wire_id(question.call_id), "status": "pending", **card_fields(question.card)}
+        call = {"toolCallId": self._wire_id(question.call_id), **card_fields(question.card)}
         call |= {"name": question.tool, "rawInput": raw_input(question)}
         return {"sessionId": self._session_id, "toolCall": call, "options": options(question)}
 

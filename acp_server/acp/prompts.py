@@ -67,7 +67,7 @@ class Prompts:
             controller.tell(sentence)
         controller.go_live()
         request.after_response(controller.greet)
-        return {"sessionId": header.id, "configOptions": self._options.options(controller)}
+        return {"sessionId": header.id, **self._options.choices(controller)}
 
     def prompt(self, given: params.Params, request: Inbound) -> Mapping[str, Any] | Pending:
         """Run a turn: `session/prompt`. The answer comes when the turn has ended."""

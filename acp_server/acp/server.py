@@ -61,6 +61,7 @@ class Server:
             "session/close": Route(alone(stored.close)),
             "session/delete": Route(alone(stored.delete)),
             "session/set_config_option": Route(in_turn(options.set_option)),
+            "session/set_mode": Route(in_turn(options.set_mode)),
             "session/set_model": Route(in_turn(options.set_model)),
             "_acp_server/session/steer": Route(in_turn(prompts.steer)),
             "_acp_server/session/rename": Route(in_turn(stored.rename)),

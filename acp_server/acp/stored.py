@@ -156,7 +156,7 @@ class Stored:
         controller.catch_up()
         controller.go_live()
         request.after_response(controller.greet)
-        return {"sessionId": header.id, "configOptions": self._options.options(controller)}
+        return {"sessionId": header.id, **self._options.choices(controller)}
 
     async def _open(self, asked: params.StoredSession, request: Inbound, *, replay: bool) -> Mapping[str, Any]:
         config = self._access.config()
@@ -176,7 +176,7 @@ class Stored:
         for sentence in params.unused_servers(asked.mcp_servers):
             controller.tell(sentence)
         request.after_response(controller.greet)
-        return {"configOptions": self._options.options(controller)}
+        return self._options.choices(controller)
 
     async def _take(self, asked: params.StoredSession, config: CallConfig) -> Controller:
         """Take the stored session's lock and make it live; what is damaged opens for reading."""

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-TITLE_LENGTH: Final = 120
+from acp_server.acp.cards import fields_of, one_line
+
 OUTPUT_LENGTH: Final = 64 * 1024
 """Characters of a result's text that go to the editor; the log keeps all."""
 
@@ -21,6 +22,8 @@ class _Card:
     id: str
     name: str
     started: bool = False
+    view: Mapping[str, Any] | None = None
+    """How the tool wants to be drawn, as the log has it."""
 
 
 class ToolCards:
@@ -42,9 +45,17 @@ class ToolCards:
         """Show that the call runs, with its arguments; announce it when nobody has."""
         announced = list(self.named(data, data["callId"], data["name"]))
         card = self._open[data["callId"]]
-        card.started = True
+        card.started, card.view = True, data.get("view")
         update = {"sessionUpdate": "tool_call_update", **_face(card), "status": "in_progress"}
         return [*announced, {**update, "rawInput": _raw_input(data["arguments"])}]
+
+    def progressed(self, call_id: str, output: str) -> Sequence[dict[str, Any]]:
+        """Show what a running call has put out so far: the end of it, where that is long."""
+        card = self._open.get(call_id)
+        if card is None or not card.started:
+            return ()
+        update = {"sessionUpdate": "tool_call_update", **_face(card), "status": "in_progress"}
+        return ({**update, "content": [*update.get("content", []), *_text(output[-OUTPUT_LENGTH:])]},)
 
     def ended(self, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
         """Show the result."""
@@ -52,6 +63,10 @@ class ToolCards:
         card = self._open.pop(result["toolCallId"], None)
         if card is None:
             return ()
+        meta = data.get("meta")
+        shown = meta.get("card") if isinstance(meta, Mapping) else None
+        if shown is not None:
+            card.view = shown
         text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
         return (_final(card, text, failed=result.get("isError") is True),)
 
@@ -65,6 +80,11 @@ class ToolCards:
         cards, self._open = list(self._open.values()), {}
         return [_final(card, why, failed=True) for card in cards]
 
+    def wire_id(self, call_id: str) -> str:
+        """Return the id under which the editor knows an open call."""
+        card = self._open.get(call_id)
+        return call_id if card is None else card.id
+
     def _wire_id(self, place: Mapping[str, Any], call_id: str) -> str:
         wire = call_id if call_id not in self._used else f"{call_id}#{place['turn']}.{place['step']}"
         while wire in self._used:
@@ -74,14 +94,21 @@ class ToolCards:
 
 
 def _face(card: _Card) -> dict[str, Any]:
-    return {"toolCallId": card.id, "title": card.name[:TITLE_LENGTH], "name": card.name, "kind": "other"}
+    """Return what is repeated in each update, since some editors replace a card by its latest update (TC-05)."""
+    drawn = {"title": one_line(card.name), "kind": "other"} if card.view is None else fields_of(card.view)
+    return {"toolCallId": card.id, "name": card.name, **drawn}
 
 
 def _final(card: _Card, text: str, *, failed: bool) -> dict[str, Any]:
     shown = text if len(text) <= OUTPUT_LENGTH else f"{text[:OUTPUT_LENGTH]}\n… ({len(text)} characters in all)"
-    content = [{"type": "content", "content": {"type": "text", "text": shown}}] if shown else []
+    face = _face(card)
+    diffs = [] if failed else face.get("content", [])  # a change that failed changed nothing
     status = "failed" if failed else "completed"
-    return {"sessionUpdate": "tool_call_update", **_face(card), "status": status, "content": content}
+    return {"sessionUpdate": "tool_call_update", **face, "status": status, "content": [*diffs, *_text(shown)]}
+
+
+def _text(text: str) -> list[dict[str, Any]]:
+    return [{"type": "content", "content": {"type": "text", "text": text}}] if text else []
 
 
 def _raw_input(arguments: str) -> dict[str, Any]:

@@ -6,9 +6,11 @@ ways. Chunks are shown as they come; a finished block is shown only when no chun
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from acp_server.acp.modes import mode_update
+from acp_server.acp.plan import plan_update
 from acp_server.acp.times import iso_utc
 from acp_server.acp.tool_cards import ToolCards
 from acp_server.base.json_value import JsonValue
@@ -35,6 +37,11 @@ class TextUpdate:
 
 Update: TypeAlias = TextUpdate | dict[str, Any]
 NOTHING: Final[Sequence[Update]] = ()
+PLAIN: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
+    "todo/write": plan_update,
+    "permission/preset": mode_update,
+}
+"""Events that are one update each, whatever came before."""
 _SPENDING: Final = UsageProjection()
 
 
@@ -45,7 +52,7 @@ class Presenter:
         self._echo_user = True
         self._shown: set[int] = set()
         """Indexes of blocks of the running attempt of which something was shown."""
-        self._cards = ToolCards()
+        self.cards = ToolCards()
         self._window: int | None = None
         self._spent: JsonValue = _SPENDING.initial()
 
@@ -62,9 +69,9 @@ class Presenter:
             case "assistant/message":
                 return self._message(event)
             case "tool/call":
-                return self._cards.started(event.data)
+                return self.cards.started(event.data)
             case "tool/result":
-                return self._cards.ended(event.data) if event.surface_op == APPEND else NOTHING
+                return self.cards.ended(event.data) if event.surface_op == APPEND else NOTHING
             case "user/message":
                 return self._user(event)
             case "session/title":
@@ -79,7 +86,9 @@ class Presenter:
             case "step/start":
                 self._shown.clear()
             case "turn/end":
-                return self._cards.close_all("cancelled")
+                return self.cards.close_all("cancelled")
+            case other if other in PLAIN:
+                return (PLAIN[other](event.data),)
         return NOTHING
 
     def _chunk(self, data: Mapping[str, Any]) -> Sequence[Update]:
@@ -90,7 +99,7 @@ class Presenter:
         if kind == "reasoning-delta":
             return self._text(data, THOUGHT, chunk["index"], chunk["text"])
         if kind == "tool-call-delta":
-            return self._cards.named(data, chunk["id"], chunk.get("name"))
+            return self.cards.named(data, chunk["id"], chunk.get("name"))
         if kind == "block-end":
             return self._block_end(data, chunk["index"], chunk["block"])
         return NOTHING
@@ -113,7 +122,7 @@ class Presenter:
             case "reasoning":
                 return self._text(data, THOUGHT, index, block["text"])
             case "tool-call":
-                return self._cards.named(data, block["id"], block["name"])
+                return self.cards.named(data, block["id"], block["name"])
             case _:
                 return NOTHING
 
@@ -146,7 +155,7 @@ class Presenter:
 
     def _retry(self, data: Mapping[str, Any]) -> Sequence[Update]:
         self._shown.clear()
-        updates: list[Update] = [*self._cards.give_up(data, "the answer broke off; asking the model again")]
+        updates: list[Update] = [*self.cards.give_up(data, "the answer broke off; asking the model again")]
         if data["delayMs"] >= TOLD_WAIT_MS:
             seconds = round(data["delayMs"] / 1000)
             text = f"{data['failure']['message']} Trying again in {seconds} s.\n"

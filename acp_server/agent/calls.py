@@ -120,6 +120,9 @@ class CallRunner:
             "name": call.name,
             "arguments": call.arguments,
         }
+        view = self.services.tools.view(call)
+        if view is not None:
+            data["view"] = view
         return self.session.append("tool/call", data).seq
 
     def _commit(self, call: ToolCallBlock, seq: int, outcome: ToolOutcome) -> None:

@@ -60,6 +60,10 @@ class ToolBox(Protocol):
         """Return whether the call may run beside others; asked right before it starts."""
         ...
 
+    def view(self, call: ToolCallBlock) -> JsonValue:
+        """Return how an editor draws the call before it runs, as the log keeps it; None where nothing is known."""
+        ...
+
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
         """Run the call to its end. A cancelled call ends soon and says so in its outcome; nothing is raised."""
         ...
@@ -75,6 +79,10 @@ class NoTools:
     def parallel(self, call: ToolCallBlock) -> bool:  # noqa: ARG002 - the port's signature
         """See ToolBox."""
         return False
+
+    def view(self, call: ToolCallBlock) -> JsonValue:  # noqa: ARG002 - the port's signature
+        """See ToolBox."""
+        return None
 
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:  # noqa: ARG002 - the port's signature
         """See ToolBox."""

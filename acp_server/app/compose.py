@@ -16,7 +16,6 @@ from acp_server.acp.stored import Stored
 from acp_server.agent.agent import Agent
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.services import AgentServices
-from acp_server.agent.tools import NoTools, ToolBox
 from acp_server.app.clock import RandomIds, SystemClock, uniform
 from acp_server.app.components import Components
 from acp_server.app.composition import Composition
@@ -28,7 +27,8 @@ from acp_server.app.options import ServeOptions
 from acp_server.app.places import account_home, find_places
 from acp_server.app.providers import ConfiguredModels, ModelOffer
 from acp_server.app.registries import LogChoice, Registries, StoreEntry
-from acp_server.app.session_access import SessionAccess
+from acp_server.app.session_access import SessionAccess, SessionObserver
+from acp_server.app.session_tools import ToolSessions
 from acp_server.app.warm_up import WarmUp
 from acp_server.base.errors import ServerError
 from acp_server.base.ports import HeldJournal
@@ -43,6 +43,7 @@ from acp_server.session.session import Session
 from acp_server.session.store import SessionStore
 
 if TYPE_CHECKING:
+    from acp_server.acp.permissions import Permissions
     from acp_server.app.model_runtime import ModelRuntime
     from acp_server.llm.runtime import LlmRuntime
 
@@ -101,11 +102,22 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     )
     login = Access(reachable)
 
+    tools = ToolSessions(
+        tables.tools,
+        environment,
+        ids,
+        asker=lambda ident: _asker(peer, sessions, ident),
+        progress=lambda ident, call_id, text: _progress(sessions, ident, call_id, text),
+    )
+    tables.hooks.pre_tool.add(tools.guard)
+    tables.observers.add(SessionObserver(closed=tools.closed))
+
     def services_for(session: Session, read_only: str | None) -> AgentServices:
+        journal = _journal(session, read_only, store, sessions)
         return AgentServices(
             runtime=lambda: _runtime(models, tables),
-            tools=_toolbox(tables, session),
-            journal=_journal(session, read_only, store, sessions),
+            tools=tools.open(session, journal),
+            journal=journal,
             flow=outbox,
             clock=clock,
             ids=ids,
@@ -116,6 +128,7 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
             contexts=lambda: tables.contexts.items,
             title=lambda event: None if tables.titles.last is None else tables.titles.last(event),
             max_steps=lambda: (tables.limits.last or DEFAULT).max_steps,
+            ask=tools.ask,
         )
 
     def ready() -> None:
@@ -143,12 +156,20 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     return Graph(connection, peer, sessions, server, models, store, composition)
 
 
-def _toolbox(tables: Registries, session: Session) -> ToolBox:
-    if not tables.tools.items:
-        return NoTools()
-    from acp_server.app.toolbox import Toolbox  # noqa: PLC0415 - for who has tools
+def _asker(peer: Peer, sessions: OpenSessions, ident: str) -> Permissions:
+    from acp_server.acp.permissions import Permissions  # noqa: PLC0415 - tools are not for the start path
 
-    return Toolbox(tables.tools, session)
+    def wire_id(call_id: str) -> str:
+        controller = sessions.get(ident)
+        return call_id if controller is None else controller.wire_id(call_id)
+
+    return Permissions(peer, ident, wire_id)
+
+
+def _progress(sessions: OpenSessions, ident: str, call_id: str, text: str) -> None:
+    controller = sessions.get(ident)
+    if controller is not None:
+        controller.progress(call_id, text)
 
 
 def _journal(
@@ -201,6 +222,7 @@ def _load_models(tables: Registries, reachable: ConfiguredModels) -> ModelRuntim
     from acp_server.app.model_runtime import ModelRuntime  # noqa: PLC0415 - adapters are not for the start path
 
     models = ModelRuntime(_offer(tables))
+    tables.load_toolkits()
     with suppress(ServerError):  # what is wrong with the choice is told where it is used
         config = reachable.default()
         entry = None if config is None else tables.adapters.find(config.provider)
@@ -217,6 +239,7 @@ def _offer(tables: Registries) -> ModelOffer:
 async def _runtime(models: WarmUp[ModelRuntime], tables: Registries) -> LlmRuntime:
     loaded = await models.result()
     loaded.apply(_offer(tables))
+    tables.open_toolkits()
     return loaded.runtime
 
 

@@ -184,6 +184,11 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="tools",
+        component="acp_server.app.parts.tools:standard",
+        config={},
+    ),
+    Row(
         id="acp",
         component="acp_server.app.parts.front:acp",
         config={},

@@ -5,7 +5,7 @@ Owns the tables of a process and that whatever a component has registered goes a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from acp_server.acp.commands import Command
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Undo: TypeAlias = Callable[[], None]
+Toolkit: TypeAlias = "Callable[[], Sequence[AnyTool]]"
+"""Loads tools; called in a thread when the first turn is near, so that tools cost nothing at the start."""
 
 
 @value
@@ -55,6 +57,7 @@ class Registries:
         self.session_access = sessions
         self.adapters: Registered[ProviderEntry] = Registered("provider", lambda entry: entry.name)
         self.tools: Registered[AnyTool] = Registered("tool", lambda tool: tool.name)
+        self.toolkits: Registered[Toolkit] = Registered("toolkit")
         self.sections: Registered[Section] = Registered("prompt section", lambda section: section.name)
         self.contexts: Registered[Context] = Registered("context", lambda context: context.name)
         self.commands: Registered[Command] = Registered("command", lambda command: command.name)
@@ -68,6 +71,28 @@ class Registries:
         self.logs: Registered[LogChoice] = Registered("log")
         self.fronts: Registered[str] = Registered("front end", str)
         self.hooks = Hooks()
+        self._loaded: dict[Toolkit, Sequence[AnyTool]] = {}
+        self._opened: dict[Toolkit, list[Undo]] = {}
+        self.toolkits.subscribe(self._close_toolkits)
+
+    def load_toolkits(self) -> None:
+        """Load the toolkits' tools, unless that was done; for the warm-up thread."""
+        for kit in self.toolkits.items:
+            if kit not in self._loaded:
+                self._loaded[kit] = kit()
+
+    def open_toolkits(self) -> None:
+        """Put the loaded tools into the table of tools, each toolkit once; on the event loop."""
+        for kit in self.toolkits.items:
+            if kit in self._loaded and kit not in self._opened:
+                self._opened[kit] = [self.tools.add(tool) for tool in self._loaded[kit]]
+
+    def _close_toolkits(self) -> None:
+        """Take away the tools of toolkits that are gone."""
+        for kit in [kit for kit in self._opened if kit not in self.toolkits.items]:
+            for undo in self._opened.pop(kit):
+                undo()
+            self._loaded.pop(kit, None)
 
 
 class Adding(Generic[T]):
@@ -116,6 +141,7 @@ class Parts:
         self.sessions = tables.session_access
         self.adapters = Adding(tables.adapters, undo)
         self.tools = Adding(tables.tools, undo)
+        self.toolkits = Adding(tables.toolkits, undo)
         self.sections = Adding(tables.sections, undo)
         self.contexts = Adding(tables.contexts, undo)
         self.commands = Adding(tables.commands, undo)

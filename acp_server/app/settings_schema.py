@@ -254,6 +254,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.models:overrides": Models,
     f"{_PARTS}.models:provider": ProviderRow,
     f"{_PARTS}.models:scripted": Nothing,
+    f"{_PARTS}.tools:standard": Nothing,
     f"{_PARTS}.prompt:identity": Identity,
     f"{_PARTS}.prompt:project_directory": Nothing,
     f"{_PARTS}.prompt:first_words_title": Nothing,

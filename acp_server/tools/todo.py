@@ -1,4 +1,4 @@
-"""The plan: the model writes the whole list each time, and the editor shows it (docs/protocol.md, clauses U-02, U-03)."""
+"""The plan: the model writes the whole list each time, the editor shows it (docs/protocol.md, U-02 and U-03)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, Ty
 
 from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
-from acp_server.base.json_value import JsonObject
+from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.base.values import value
 from acp_server.messages.blocks import Block, Message
 from acp_server.sandbox.policy import Policy
@@ -67,6 +67,21 @@ class Card:
     kind: CardKind
     locations: tuple[Location, ...] = ()
     diffs: tuple[Diff, ...] = ()
+
+
+def card_to_json(card: Card) -> dict[str, JsonValue]:
+    """Return the card as the log keeps it: what is empty is left out."""
+    data: dict[str, JsonValue] = {"title": card.title, "kind": card.kind}
+    if card.locations:
+        data["locations"] = [
+            {"path": place.path, **({} if place.line is None else {"line": place.line})} for place in card.locations
+        ]
+    if card.diffs:
+        data["diffs"] = [
+            {"path": diff.path, **({} if diff.old is None else {"old": diff.old}), "new": diff.new}
+            for diff in card.diffs
+        ]
+    return data
 
 
 @value

@@ -58,12 +58,15 @@ PURE: tuple[str, ...] = (
     "sandbox.readable",
     "sandbox.seccomp",
     "sandbox.verdict",
+    "agent.modes",
     "agent.system_prompt",
     "agent.turns",
     "acp.content",
     "acp.failures",
     "acp.frames",
     "acp.handshake",
+    "acp.modes",
+    "acp.plan",
     "acp.times",
     "acp.tool_cards",
     "acp.updates",
@@ -128,7 +131,16 @@ IMPURE_METHODS: frozenset[str] = frozenset({"now", "utcnow", "today"})
 """Methods of `datetime` and `date` that read the clock."""
 
 START_PATH: frozenset[str] = frozenset(
-    {"__main__", "acp.start", "app.compose", "app.composition", "app.parts", "app.session_access"}
+    {
+        "__main__",
+        "acp.start",
+        "app.compose",
+        "app.composition",
+        "app.later_transport",
+        "app.parts",
+        "app.session_access",
+        "app.session_tools",
+    }
 )
 """Where an import of our own may stand inside a function: the start imports as it goes, composition warms up late."""
 

@@ -37,5 +37,15 @@ class Names:
         return self.tool(tool), out
 
 
-OURS = Names()
+OURS = Names(
+    tools={
+        "read_file": "read",
+        "write_file": "write",
+        "edit_file": "edit",
+        "list_dir": "list",
+        "search": "grep",
+        "shell": "bash",
+    },
+    args={"old": "old_string", "new": "new_string", "all": "replace_all"},
+)
 """This repository's server."""

@@ -7,23 +7,23 @@ to the person is given as a port. docs/tools.md, table C and clauses Q-1 to Q-6.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
-from acp_server.agent.consent.judge import MODES, Mode, Surroundings, judge
+from acp_server.agent.consent.judge import Surroundings, judge
 from acp_server.agent.consent.rules import Rule
 from acp_server.agent.consent.words import split_command
 from acp_server.agent.hooks import ALLOW, Allow, Ask, Decision, Deny
+from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
 from acp_server.agent.tools import CallPlace
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids, Journal
 from acp_server.base.values import value
+from acp_server.session.events import SessionEvent
 from acp_server.session.session import Session
 from acp_server.tools.tool import Card, Effect
 
-MODE_EVENT: Final = "permission/preset"
-DEFAULT_MODE: Final[Mode] = "ask"
 Outcome: TypeAlias = Literal["allowed-once", "allowed-session", "rejected", "cancelled", "unavailable"]
 
 
@@ -88,17 +88,23 @@ class Approvals:
         self._ids = ids
         self._kept_rules = rules
         self._session_rules: list[Rule] = []
-        self.mode: Mode = mode_of(session)
+        self._granted: dict[str, tuple[str, ...]] = {}
+        self._mode: Mode = mode_of(session.events)
+        session.observe(self._follow)
+
+    @property
+    def mode(self) -> Mode:
+        """Return the mode in force."""
+        return self._mode
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Return the rules in force: those that were kept, then those of this session."""
         return (*self._kept_rules(), *self._session_rules)
 
-    def set_mode(self, mode: Mode) -> None:
-        """Change the mode, durably; it counts from the next call on."""
-        self._session.append(MODE_EVENT, {"preset": mode})
-        self.mode = mode
+    def granted(self, call_id: str) -> tuple[str, ...]:
+        """Return the paths that the person allowed for that very call."""
+        return self._granted.get(call_id, ())
 
     def revoke(self, number: int) -> Rule:
         """Take back a rule of this session; raise ServerError NO_SUCH_RULE."""
@@ -111,7 +117,7 @@ class Approvals:
         effect = self._tools.effect(place)
         if effect is None or isinstance(before, Deny):
             return before
-        decision = judge(self.mode, effect, self.rules, self._places)
+        decision = judge(self._mode, effect, self.rules, self._places)
         if decision.answer == "deny":
             return Deny(decision.reason)
         return Ask(decision.reason) if decision.answer == "ask" else before
@@ -125,7 +131,7 @@ class Approvals:
         effect = self._tools.effect(place)
         if effect is None:
             return ALLOW
-        rule = _rule_for(effect) if judge(self.mode, effect, (), self._places).rememberable else None
+        rule = _rule_for(effect) if judge(self._mode, effect, (), self._places).rememberable else None
         kept = None if rule is None else rule.describe()
         question = Question(place.call.id, place.call.name, effect, self._tools.card(place), reason, kept)
         ident = self._ids.new()
@@ -138,21 +144,21 @@ class Approvals:
             raise
         self._decided(ident, outcome)
         await self._journal.flush()
+        if outcome in ("allowed-once", "allowed-session"):
+            self._granted[place.call.id] = effect.paths
         if outcome == "allowed-session" and rule is not None:
             self._session_rules.append(rule)
         return _answer(outcome)
 
+    def _follow(self, event: SessionEvent) -> None:
+        """A mode counts from the moment it is in the log, whoever put it there."""
+        if event.type == MODE_EVENT:
+            self._mode = mode_of(self._session.events)
+        elif event.type == "step/end":
+            self._granted.clear()
+
     def _decided(self, ident: str, outcome: Outcome) -> None:
         self._session.append("approval/decided", {"id": ident, "outcome": outcome})
-
-
-def mode_of(session: Session) -> Mode:
-    """Return the mode that the log says, the default when it says none."""
-    mode: Any = None
-    for event in session.events.milestones():
-        if event.type == MODE_EVENT:
-            mode = event.data.get("preset")
-    return mode if mode in MODES else DEFAULT_MODE
 
 
 def _rule_for(effect: Effect) -> Rule | None:

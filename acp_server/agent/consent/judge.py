@@ -12,12 +12,11 @@ from urllib.parse import urlsplit
 
 from acp_server.agent.consent.harmless import is_harmless
 from acp_server.agent.consent.rules import Rule, Verdict, judge_command, judge_host, judge_path
+from acp_server.agent.modes import Mode
 from acp_server.base.values import value
 from acp_server.sandbox.policy import Level
 from acp_server.tools.tool import Effect
 
-Mode: TypeAlias = Literal["ask", "auto", "plan", "full"]
-MODES: Final[tuple[Mode, ...]] = ("ask", "auto", "plan", "full")
 MODE_LEVELS: Final[dict[Mode, Level]] = {
     "ask": "workspace-write",
     "auto": "workspace-write",

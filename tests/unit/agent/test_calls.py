@@ -8,6 +8,7 @@ from typing import Any
 
 from acp_server.agent.tools import CallPlace, ToolOutcome
 from acp_server.base.cancel import BY_USER, CancelToken
+from acp_server.base.json_value import JsonValue
 from acp_server.messages.blocks import TextBlock, ToolCallBlock
 from acp_server.messages.chunks import BlockEnd, FinishChunk
 from acp_server.messages.request import ToolSchema
@@ -23,6 +24,9 @@ class Gates:
 
     def schemas(self) -> Sequence[ToolSchema]:
         return ()
+
+    def view(self, call: ToolCallBlock) -> JsonValue:
+        return None
 
     def parallel(self, call: ToolCallBlock) -> bool:
         return not call.name.startswith("x")

@@ -23,6 +23,7 @@ from acp_server.agent.hooks import (
 from acp_server.agent.tools import CallPlace, ToolOutcome
 from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import BY_USER, CancelToken
+from acp_server.base.json_value import JsonValue
 from acp_server.base.values import replace
 from acp_server.messages.blocks import Message, PluginSource, TextBlock, ToolCallBlock, text_of
 from acp_server.messages.chunks import BlockEnd, FinishChunk, LlmFailure, StreamChunk, TextDelta
@@ -41,6 +42,9 @@ class Look:
 
     def schemas(self) -> Sequence[ToolSchema]:
         return ()
+
+    def view(self, call: ToolCallBlock) -> JsonValue:
+        return None
 
     def parallel(self, call: ToolCallBlock) -> bool:
         return False

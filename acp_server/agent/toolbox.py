@@ -1,0 +1,149 @@
+"""The registered tools as the toolbox of one session: what a call would do, how it is drawn, and its run.
+
+Owns the way from raw arguments to an outcome, and a reminder for a model that repeats itself. Whether a call may run is
+decided before (`consent.approvals`); what it may touch travels with it as a policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from acp_server.agent.tools import CallPlace, ToolOutcome, failed
+from acp_server.base.cancel import CancelToken
+from acp_server.base.errors import ServerError
+from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.base.registered import Registered
+from acp_server.base.values import value
+from acp_server.messages.blocks import TextBlock, ToolCallBlock
+from acp_server.messages.request import ToolSchema
+from acp_server.sandbox.policy import Policy
+from acp_server.session.session import Session
+from acp_server.tools.arguments import read_arguments, schema_of
+from acp_server.tools.run import Limits, Spill, run_tool
+from acp_server.tools.tool import AnyTool, Card, Effect, ToolError, card_to_json
+
+PolicyFor: TypeAlias = Callable[[CallPlace], Policy]
+Progress: TypeAlias = Callable[[str, str], None]
+"""Gets a call's id and its latest output."""
+REPEATS: Final = frozenset({3, 5, 8})
+"""Identical calls in a row at which the model is reminded."""
+
+
+@value
+class Scene:
+    """What the tools of one session work in. `cwd` is absolute."""
+
+    session: Session
+    cwd: str
+    policy: PolicyFor
+    progress: Progress
+    spill: Spill
+    limits: Limits = Limits()
+
+
+@value
+class _Context:
+    """See ToolContext."""
+
+    session_id: str
+    call_id: str
+    cwd: str
+    policy: Policy
+    cancel: CancelToken
+    session: Session
+    show: Progress
+
+    def progress(self, text: str) -> None:
+        """See ToolContext."""
+        self.show(self.call_id, text)
+
+    def record(self, kind: str, data: JsonObject) -> None:
+        """See ToolContext."""
+        self.session.append(kind, data)
+
+
+class Toolbox:
+    """See ToolBox and consent.approvals.Judged."""
+
+    def __init__(self, tools: Registered[AnyTool], scene: Scene) -> None:
+        self._tools = tools
+        self._scene = scene
+        self._schemas: tuple[tuple[AnyTool, ...], Sequence[ToolSchema]] = ((), ())
+        self._last: tuple[str, str] = ("", "")
+        self._repeated = 0
+
+    def schemas(self) -> Sequence[ToolSchema]:
+        """See ToolBox; by name, so that the order in which components are built changes no request."""
+        if self._schemas[0] is not self._tools.items:
+            made = sorted((schema_of(tool) for tool in self._tools.items), key=lambda schema: schema.name)
+            self._schemas = (self._tools.items, made)
+        return self._schemas[1]
+
+    def parallel(self, call: ToolCallBlock) -> bool:
+        """See ToolBox; what cannot be told runs alone."""
+        found = self._find(call)
+        return found is not None and found[0].parallel(found[1]) is True
+
+    def effect(self, place: CallPlace) -> Effect | None:
+        """Return what the call would do, None for a call that cannot run anyway."""
+        found = self._find(place.call)
+        return None if found is None else found[0].effect(found[1], self._scene.cwd)
+
+    def card(self, place: CallPlace) -> Card:
+        """Return how the call is drawn; a call that cannot run is drawn by its name."""
+        return self._card(place.call) or Card(place.call.name, "other")
+
+    def view(self, call: ToolCallBlock) -> JsonValue:
+        """See ToolBox."""
+        card = self._card(call)
+        return None if card is None else card_to_json(card)
+
+    async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
+        """See ToolBox."""
+        tool = self._tools.find(place.call.name)
+        if tool is None:
+            return failed("UnknownToolError", "UNKNOWN_TOOL", f"there is no tool named {place.call.name!r}")
+        scene = self._scene
+        context = _Context(
+            session_id=place.session_id,
+            call_id=place.call.id,
+            cwd=scene.cwd,
+            policy=scene.policy(place),
+            cancel=cancel,
+            session=scene.session,
+            show=scene.progress,
+        )
+        try:
+            arguments = read_arguments(tool, place.call.arguments)
+            result = await run_tool(tool, arguments, context, scene.limits, scene.spill)
+        except ToolError as error:
+            return self._reminded(place.call, failed("ToolError", error.code, error.message))
+        except ServerError as error:
+            return failed("ServerError", error.code, error.message)
+        meta = None if result.card is None else {"card": card_to_json(result.card)}
+        return self._reminded(place.call, ToolOutcome(result.content, meta=meta, contexts=result.contexts))
+
+    def _card(self, call: ToolCallBlock) -> Card | None:
+        found = self._find(call)
+        return None if found is None else found[0].card(found[1], self._scene.cwd)
+
+    def _find(self, call: ToolCallBlock) -> tuple[AnyTool, Any] | None:
+        """Return the tool and its checked arguments, None where either is wrong: the call's own run tells what."""
+        tool = self._tools.find(call.name)
+        if tool is None:
+            return None
+        try:
+            return tool, read_arguments(tool, call.arguments)
+        except ToolError:
+            return None
+
+    def _reminded(self, call: ToolCallBlock, outcome: ToolOutcome) -> ToolOutcome:
+        same = (call.name, call.arguments)
+        self._repeated = self._repeated + 1 if same == self._last else 1
+        self._last = same
+        if self._repeated not in REPEATS:
+            return outcome
+        times = f"{self._repeated} times in a row"
+        note = f"[This same call was made {times}. Do something else, or say what stops you.]"
+        return ToolOutcome((*outcome.content, TextBlock(note)), outcome.error, outcome.meta, outcome.contexts)

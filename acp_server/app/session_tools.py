@@ -1,0 +1,122 @@
+"""The tools of one session, loaded when somebody asks for them: until then a session costs nothing for having tools.
+
+Joins what the layers below keep apart: the toolbox, the consent for its calls, what a call may touch, and the question
+to the person. `compose` registers the guard as a hook and the question as a service of each agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from acp_server.agent.hooks import Decision
+from acp_server.agent.tools import CallPlace, ToolOutcome
+from acp_server.base.cancel import CancelToken
+from acp_server.base.json_value import JsonValue
+from acp_server.base.ports import Ids, Journal
+from acp_server.base.registered import Registered
+from acp_server.messages.blocks import ToolCallBlock
+from acp_server.messages.request import ToolSchema
+from acp_server.session.session import Session
+
+if TYPE_CHECKING:
+    from acp_server.agent.consent.approvals import Approvals, Asker
+    from acp_server.agent.toolbox import Toolbox
+    from acp_server.tools.tool import AnyTool
+
+
+class ToolSessions:
+    """The tools of all open sessions, by session id; its `guard` and `ask` find the session of a call."""
+
+    def __init__(
+        self,
+        tools: Registered[AnyTool],
+        environment: Mapping[str, str],
+        ids: Ids,
+        *,
+        asker: Callable[[str], Asker],
+        progress: Callable[[str, str, str], None],
+    ) -> None:
+        self._tools = tools
+        self._environment = environment
+        self._ids = ids
+        self._asker = asker
+        self._progress = progress
+        self._open: dict[str, SessionTools] = {}
+
+    def open(self, session: Session, journal: Journal) -> SessionTools:
+        """Return the tools of a session that opens."""
+        ident = str(session.id)
+
+        def make() -> tuple[Toolbox, Approvals]:
+            from acp_server.app.tool_scene import make_tools  # noqa: PLC0415 - tools are not for the start path
+
+            return make_tools(
+                session,
+                self._tools,
+                self._asker(ident),
+                environment=self._environment,
+                journal=journal,
+                ids=self._ids,
+                progress=partial(self._progress, ident),
+            )
+
+        tools = self._open[ident] = SessionTools(self._tools, make)
+        return tools
+
+    def closed(self, session_id: str) -> None:
+        """Let a session's tools go."""
+        self._open.pop(session_id, None)
+
+    async def guard(self, place: CallPlace, before: Decision) -> Decision:
+        """See hooks.PreTool."""
+        return await self._open[place.session_id].guard(place, before)
+
+    async def ask(self, place: CallPlace, reason: str, cancel: CancelToken) -> Decision:
+        """See hooks.Asking."""
+        return await self._open[place.session_id].ask(place, reason, cancel)
+
+
+class SessionTools:
+    """See ToolBox."""
+
+    def __init__(self, tools: Registered[AnyTool], make: Callable[[], tuple[Toolbox, Approvals]]) -> None:
+        self._tools = tools
+        self._make = make
+        self._made: tuple[Toolbox, Approvals] | None = None
+
+    def schemas(self) -> Sequence[ToolSchema]:
+        """See ToolBox."""
+        return self._box().schemas() if self._tools.items else ()
+
+    def parallel(self, call: ToolCallBlock) -> bool:
+        """See ToolBox."""
+        return self._box().parallel(call)
+
+    def view(self, call: ToolCallBlock) -> JsonValue:
+        """See ToolBox."""
+        return self._box().view(call)
+
+    async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
+        """See ToolBox."""
+        return await self._box().run(place, cancel)
+
+    async def guard(self, place: CallPlace, before: Decision) -> Decision:
+        """See hooks.PreTool."""
+        return await self._approvals().guard(place, before)
+
+    async def ask(self, place: CallPlace, reason: str, cancel: CancelToken) -> Decision:
+        """See hooks.Asking."""
+        return await self._approvals().ask(place, reason, cancel)
+
+    def _box(self) -> Toolbox:
+        return self._load()[0]
+
+    def _approvals(self) -> Approvals:
+        return self._load()[1]
+
+    def _load(self) -> tuple[Toolbox, Approvals]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made

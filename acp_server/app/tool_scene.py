@@ -1,0 +1,62 @@
+"""What the tools of a session work in, and who consents: made once a session's first turn is near."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from acp_server.agent.consent.approvals import Approvals, Asker
+from acp_server.agent.consent.judge import MODE_LEVELS, Surroundings
+from acp_server.agent.toolbox import Scene, Toolbox
+from acp_server.agent.tools import CallPlace
+from acp_server.app.places import account_home, find_places
+from acp_server.base.ports import Ids, Journal
+from acp_server.base.registered import Registered
+from acp_server.sandbox.facts import Host
+from acp_server.sandbox.host import read_host
+from acp_server.sandbox.policy import Policy
+from acp_server.sandbox.verdict import verdict
+from acp_server.session.session import Session
+from acp_server.tools.tool import AnyTool
+
+REASONS = ("outside", "secret", "protected")
+"""Why a fence refuses a path."""
+
+
+def make_tools(
+    session: Session,
+    tools: Registered[AnyTool],
+    asker: Asker,
+    *,
+    environment: Mapping[str, str],
+    journal: Journal,
+    ids: Ids,
+    progress: Callable[[str, str], None],
+) -> tuple[Toolbox, Approvals]:
+    """Return the toolbox of a session and the consent for its calls."""
+    workspace = os.path.realpath(session.header.cwd or "/")
+    places = find_places(environment, account_home)
+    host = read_host(environment, places.state, (places.state, places.config, places.cache))
+
+    def policy(place: CallPlace) -> Policy:
+        level = MODE_LEVELS[approvals.mode]
+        return Policy(level, workspace, allowed_paths=approvals.granted(place.call.id))
+
+    box = Toolbox(tools, Scene(session, workspace, policy, progress, _spill))
+    outside, secret, protected = (partial(_is, reason, workspace, host) for reason in REASONS)
+    surroundings = Surroundings(outside, secret, protected)
+    approvals = Approvals(session, box, surroundings, asker, journal=journal, ids=ids, rules=lambda: ())
+    return box, approvals
+
+
+def _is(reason: str, workspace: str, host: Host, path: str) -> bool:
+    """Return whether the fence would refuse a change of that path for that reason; inside is what is not outside."""
+    refused = verdict("write", os.path.realpath(path), Policy("workspace-write", workspace), host)
+    found = refused is not None and refused.reason == reason
+    return not found if reason == "outside" else found
+
+
+async def _spill(_call_id: str, _text: str) -> str | None:
+    """Long results are cut; there is no place yet that tools may read them from."""
+    return None

@@ -1,0 +1,79 @@
+"""What the tools of one session keep between calls: open roots, files that were seen, the box of commands.
+
+Made at a session's first call and given back when it closes. The box is found once for the whole process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from acp_server.app.places import account_home, find_places
+from acp_server.base.values import value
+from acp_server.sandbox.confine import Backend
+from acp_server.sandbox.facts import Host
+from acp_server.sandbox.fence import Roots
+from acp_server.sandbox.host import read_host
+from acp_server.sandbox.probe import probe
+from acp_server.tools.files import FileAccess, SeenFiles
+from acp_server.tools.local_files import LocalFiles
+from acp_server.tools.tool import ToolContext
+
+
+@value
+class _State:
+    roots: Roots
+    seen: SeenFiles
+
+
+class ToolStates:
+    """States by session id. `host` and `backend` block the first time and may be asked in any thread."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._states: dict[str, _State] = {}
+        self._lock = threading.Lock()
+        self._host: Host | None = None
+        self._backend: Backend | None = None
+
+    def host(self) -> Host:
+        """Return what the sandbox has to know of this machine."""
+        with self._lock:
+            if self._host is None:
+                places = find_places(self._environment, account_home)
+                own = (places.state, places.config, places.cache)
+                self._host = read_host(self._environment, places.state, own)
+            return self._host
+
+    def backend(self) -> Backend:
+        """Return the box that commands get, found by trying."""
+        host = self.host()
+        with self._lock:
+            if self._backend is None:
+                self._backend = probe(host)
+            return self._backend
+
+    def access(self, context: ToolContext) -> FileAccess:
+        """Return the files of one call, under its policy."""
+        state = self._states.get(context.session_id)
+        if state is None:
+            policy = context.policy
+            state = _State(Roots((policy.workspace, *policy.roots)), SeenFiles())
+            self._states[context.session_id] = state
+        files = LocalFiles(state.roots, context.policy, self.host())
+        return FileAccess(files, state.seen, _keep_nothing)
+
+    def closed(self, session_id: str) -> None:
+        """Give back what a session held."""
+        state = self._states.pop(session_id, None)
+        if state is not None:
+            state.roots.close()
+
+    def close(self) -> None:
+        """Give back everything."""
+        for session_id in tuple(self._states):
+            self.closed(session_id)
+
+
+def _keep_nothing(_path: str, _content: bytes | None) -> None:
+    """Pre-images are kept for an undo that does not exist yet."""

@@ -1,0 +1,93 @@
+"""The shell: one command in its box, with its output as it comes and its end told as it was (docs/tools.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from acp_server.base.errors import ServerError
+from acp_server.base.values import replace
+from acp_server.messages.blocks import TextBlock
+from acp_server.sandbox.confine import Backend, confine
+from acp_server.sandbox.limits import LIMITS
+from acp_server.sandbox.process import CommandOutcome, run_command
+from acp_server.tools.live_output import LiveOutput
+from acp_server.tools.tool import Card, Effect, ToolContext, ToolError, ToolResult
+
+LONGEST_SECONDS: Final = 600
+BackendOf = Callable[[], Backend]
+"""Gives the box of this process; blocks for a moment the first time."""
+
+
+class BashArguments(BaseModel):
+    """Arguments of `bash`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    command: str = Field(min_length=1, max_length=100_000, description="The command line, for bash.")
+    description: str | None = Field(default=None, max_length=200, description="What it does, in a few words.")
+    timeout_seconds: int = Field(default=120, ge=1, le=LONGEST_SECONDS, description="When to stop it.")
+
+
+class BashTool:
+    """See Tool."""
+
+    name: Final = "bash"
+    description: Final = (
+        "Run a command in bash, in the session's directory. It has no terminal and no input; its output comes back "
+        "with its exit code. Files outside of the project cannot be changed and there is no network, unless the person "
+        "allowed it. Prefer the tools that read, search and edit files over commands that do the same."
+    )
+    arguments: Final = BashArguments
+
+    def __init__(self, backend: BackendOf) -> None:
+        self._backend = backend
+
+    def effect(self, arguments: BashArguments, cwd: str) -> Effect:  # noqa: ARG002 - the port's signature
+        """See Tool."""
+        return Effect("execute", command=arguments.command)
+
+    def card(self, arguments: BashArguments, cwd: str) -> Card:  # noqa: ARG002 - the port's signature
+        """See Tool."""
+        return Card(arguments.description or arguments.command, "execute")
+
+    def parallel(self, arguments: BashArguments) -> bool:  # noqa: ARG002 - the port's signature
+        """See Tool; a command may change what another one reads."""
+        return False
+
+    async def run(self, arguments: BashArguments, context: ToolContext) -> ToolResult:
+        """See Tool. A command that ends by itself has run, whatever its exit code; one that was stopped has not."""
+        try:
+            backend = await asyncio.to_thread(self._backend)
+            argv = ("bash", "--noprofile", "--norc", "-c", arguments.command)
+            boxed = await asyncio.to_thread(confine, context.policy, argv, context.cwd, backend)
+            limits = replace(LIMITS, wall_seconds=float(arguments.timeout_seconds))
+            live = LiveOutput(context.progress, asyncio.get_running_loop().time)
+            outcome = await run_command(boxed, limits=limits, cancel=context.cancel, on_output=live)
+        except ServerError as error:
+            raise ToolError(error.code, error.message) from error
+        text = describe(outcome, arguments.timeout_seconds)
+        if outcome.timed_out or outcome.flooded or outcome.cancelled:
+            raise ToolError("COMMAND_STOPPED", text)
+        return ToolResult((TextBlock(text),), raw_output={"exitCode": outcome.exit_code})
+
+
+def describe(outcome: CommandOutcome, limit_seconds: int) -> str:
+    """Return what the model reads: the output, then how the command ended."""
+    lines = [outcome.output.text.rstrip("\n")] if outcome.output.text.strip() else ["(no output)"]
+    if outcome.timed_out:
+        lines.append(f"[stopped after {limit_seconds} s]")
+    elif outcome.cancelled:
+        lines.append("[stopped because the turn was cancelled]")
+    elif outcome.flooded:
+        lines.append("[stopped because it wrote too much]")
+    if outcome.exit_code is not None:
+        lines.append(f"[exit code {outcome.exit_code}]")
+    else:
+        lines.append(f"[ended by signal {outcome.signal}]")
+    lines += outcome.denied
+    lines += [f"[put back: {name}]" for name in outcome.changed]
+    return "\n".join(lines)
