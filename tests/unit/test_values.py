@@ -51,7 +51,8 @@ def test_values_are_equal_by_class_and_fields() -> None:
     assert Point(1, 2) == Point(1, 2)
     assert hash(Point(1, 2)) == hash(Point(1, 2))
     assert Point(1, 2) != Point(2, 1)
-    assert Point(1) != Other(1)
+    other: object = Other(1)
+    assert Point(1) != other
     assert len({Point(1), Other(1), Point(1, 0)}) == 2
     assert Empty() == Empty()
 
