@@ -11,18 +11,85 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import secrets
 import stat
 import threading
 from contextlib import suppress
 from hashlib import sha256
 from typing import Final
 
-from acp_server.sandbox.openat import open_strictly
+from acp_server.sandbox.openat import PATH_ONLY, open_strictly, rename_to_free_name
 
 TEMPORARY_MARK: Final = ".acp-server-tmp-"
 """Part of the name of every half-written file."""
 
+_SPARE_MOST: Final = 64
 _SUFFIX: Final = ".names"
+
+
+def _require_empty(descriptor: int, name: str) -> None:
+    if os.listdir(descriptor):
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), name)
+
+
+class Spare:
+    """Empty directories that are kept for the next mount point: some disks take milliseconds to remove one."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._folder: int | None = None
+        self._names: list[str] = []
+
+    def place(self, parent: int, name: str) -> None:
+        """Make a directory have that name. Raise OSError: FileExistsError and what making one gives."""
+        while self._names and self._folder is not None:
+            try:
+                rename_to_free_name(self._folder, self._names.pop(), parent, name)
+            except FileNotFoundError:  # another process has taken it
+                continue
+            except OSError:
+                break
+            return
+        os.mkdir(name, 0o755, dir_fd=parent)
+
+    def take(self, parent: int, name: str) -> None:
+        """Take an empty directory away. Raise OSError when it is none, or not empty."""
+        if not self._kept(parent, name):
+            os.rmdir(name, dir_fd=parent)
+
+    def _kept(self, parent: int, name: str) -> bool:
+        """Return whether it is kept. What turns out to have been filled in that moment goes back at once."""
+        held = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            _require_empty(held, name)
+            folder, spare = self._open(), secrets.token_hex(8)
+            if folder is None:
+                return False
+            try:
+                rename_to_free_name(parent, name, folder, spare)
+            except OSError:
+                return False
+            try:
+                _require_empty(held, name)
+            except OSError:
+                rename_to_free_name(folder, spare, parent, name)
+                raise
+            self._names.append(spare)
+        finally:
+            os.close(held)
+        return True
+
+    def _open(self) -> int | None:
+        """Return the descriptor of the directory, or None when no more is to be kept or it cannot be made."""
+        if self._folder is None:
+            try:
+                os.makedirs(self._directory, 0o700, exist_ok=True)
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                self._folder = os.open(self._directory, flags)
+                self._names = os.listdir(self._folder)
+            except OSError:
+                return None
+        return self._folder if len(self._names) < _SPARE_MOST else None
 
 
 class Leftovers:
@@ -32,6 +99,7 @@ class Leftovers:
         self._directory = directory
         self._lock = threading.RLock()
         self._held: dict[str, tuple[int, int]] = {}
+        self._spare = Spare(os.path.join(directory, "spare"))
 
     def hold(self, workspace: str) -> Hold:
         """Return a hold on a workspace's journal; names are taken away no earlier than its release.
@@ -66,7 +134,7 @@ class Leftovers:
                 self._held[workspace] = (descriptor, users - 1)
                 return
             del self._held[workspace]
-            _clear(descriptor)
+            self._clear(descriptor)
 
     def _open(self, workspace: str) -> int:
         os.makedirs(self._directory, 0o700, exist_ok=True)
@@ -78,9 +146,47 @@ class Leftovers:
 
     def _sweep_one(self, path: str) -> list[str]:
         try:
-            return _clear(os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC))
+            return self._clear(os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC))
         except OSError:
             return []
+
+    def _clear(self, descriptor: int) -> list[str]:
+        """Take away every name of a journal unless another process uses it; the descriptor is closed."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            size = os.fstat(descriptor).st_size
+            if size == 0:
+                return []
+            rows = os.pread(descriptor, size, 0).decode("utf-8", "surrogateescape").split("\0")
+            taken = [row[1:] for row in dict.fromkeys(reversed(rows)) if row and self._remove(row[0], row[1:])]
+            os.ftruncate(descriptor, 0)
+        except BlockingIOError:
+            return []
+        else:
+            return taken
+        finally:
+            os.close(descriptor)
+
+    def _remove(self, kind: str, path: str) -> bool:
+        try:
+            parent = open_strictly(os.path.dirname(path), PATH_ONLY | os.O_DIRECTORY)
+        except OSError:
+            return False
+        name = os.path.basename(path)
+        try:
+            if kind == "d":
+                self._spare.take(parent, name)
+                return True
+            facts = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            ours = facts.st_size == 0 if kind == "f" else TEMPORARY_MARK in name
+            if stat.S_ISREG(facts.st_mode) and ours:
+                os.unlink(name, dir_fd=parent)
+                return True
+        except OSError:
+            return False
+        finally:
+            os.close(parent)
+        return False
 
 
 class Hold:
@@ -98,12 +204,12 @@ class Hold:
         """
         self._leftovers._write(self._workspace, "d" if directory else "f", path)  # noqa: SLF001 - two halves of one
         try:
-            parent = open_strictly(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
+            parent = open_strictly(os.path.dirname(path), PATH_ONLY | os.O_DIRECTORY)
         except OSError:
             return False
         try:
             if directory:
-                os.mkdir(os.path.basename(path), 0o755, dir_fd=parent)
+                self._leftovers._spare.place(parent, os.path.basename(path))  # noqa: SLF001 - two halves of one
             else:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
                 os.close(os.open(os.path.basename(path), flags, 0o644, dir_fd=parent))
@@ -126,43 +232,3 @@ class Hold:
         if not self._released:
             self._released = True
             self._leftovers._release(self._workspace)  # noqa: SLF001 - two halves of one
-
-
-def _clear(descriptor: int) -> list[str]:
-    """Take away every name of a journal unless another process uses it; the descriptor is closed."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        size = os.fstat(descriptor).st_size
-        if size == 0:
-            return []
-        rows = os.pread(descriptor, size, 0).decode("utf-8", "surrogateescape").split("\0")
-        taken = [row[1:] for row in dict.fromkeys(reversed(rows)) if row and _remove(row[0], row[1:])]
-        os.ftruncate(descriptor, 0)
-    except BlockingIOError:
-        return []
-    else:
-        return taken
-    finally:
-        os.close(descriptor)
-
-
-def _remove(kind: str, path: str) -> bool:
-    try:
-        parent = open_strictly(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
-    except OSError:
-        return False
-    name = os.path.basename(path)
-    try:
-        if kind == "d":
-            os.rmdir(name, dir_fd=parent)
-            return True
-        facts = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        ours = facts.st_size == 0 if kind == "f" else TEMPORARY_MARK in name
-        if stat.S_ISREG(facts.st_mode) and ours:
-            os.unlink(name, dir_fd=parent)
-            return True
-    except OSError:
-        return False
-    finally:
-        os.close(parent)
-    return False

@@ -26,6 +26,7 @@ TEMPORARY: Final[int] = getattr(os, "O_TMPFILE", 0)
 NO_MAGIC_LINKS: Final = 0x02
 NO_SYMLINKS: Final = 0x04
 BENEATH: Final = 0x08
+_NO_REPLACE: Final = ctypes.c_uint(1)
 _HOW: Final = struct.Struct("=QQQ")
 _TRIES: Final = 64
 """EAGAIN says that something was renamed during the walk; somebody who renames all the time gets an error."""
@@ -64,6 +65,19 @@ def open_strictly(path: str, flags: int, mode: int = 0, *, directory: int | None
     finally:
         if directory is None:
             os.close(start)
+
+
+def rename_to_free_name(old_directory: int, old: str, new_directory: int, new: str) -> None:
+    """Rename without ever replacing anything. Raise OSError: ENOSYS where the system cannot, EEXIST, EXDEV."""
+    if not hasattr(_libc(), "renameat2"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    names = (ctypes.c_char_p(os.fsencode(old)), ctypes.c_char_p(os.fsencode(new)))
+    answer = _libc().renameat2(
+        ctypes.c_int(old_directory), names[0], ctypes.c_int(new_directory), names[1], _NO_REPLACE
+    )
+    if answer != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), old)
 
 
 def _retried(directory: int, path: str, flags: int, mode: int, resolve: int) -> int:

@@ -17,8 +17,9 @@ MountKind: TypeAlias = Literal["ro", "rw", "tmpfs", "dev", "proc"]
 
 TMP_BYTES: Final = 1 << 30
 RUN_BYTES: Final = 16 << 20
-_PROC_TREES: Final = ("/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
-_PROC_FILES: Final = ("/proc/sysrq-trigger", "/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/timer_list")
+PROC_TREES: Final = ("/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
+PROC_FILES: Final = ("/proc/sysrq-trigger", "/proc/keys")
+"""What the superuser could write or read in a box without a single capability; other accounts cannot."""
 
 
 @value
@@ -105,8 +106,8 @@ def mounts(policy: Policy, host: Host, layout: Layout, empties: Empties) -> tupl
 
 def _system(host: Host, layout: Layout) -> list[Mount]:
     made = [Mount("ro", "/", "/"), Mount("dev", "/dev"), Mount("proc", "/proc")]
-    made += [Mount("ro", path, path) for path in layout.proc if path in _PROC_TREES]
-    made += [Mount("ro", path, "/dev/null") for path in layout.proc if path in _PROC_FILES]
+    made += [Mount("ro", path, path) for path in layout.proc if path in PROC_TREES]
+    made += [Mount("ro", path, "/dev/null") for path in layout.proc if path in PROC_FILES]
     made += [Mount("tmpfs", "/tmp", size=TMP_BYTES), Mount("tmpfs", "/run", size=RUN_BYTES)]  # noqa: S108 - the box's
     if host.runtime and not within(host.runtime, "/run"):
         made.append(Mount("tmpfs", host.runtime, size=RUN_BYTES))

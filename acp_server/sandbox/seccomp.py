@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from acp_server.base.errors import ServerError
@@ -193,6 +194,7 @@ AARCH64: Final = Machine(
 MACHINES: Final[Mapping[str, Machine]] = {"x86_64": X86_64, "aarch64": AARCH64}
 
 
+@lru_cache(maxsize=4)
 def seccomp_program(machine: str, sockets: Sockets = "any") -> bytes:
     """Return the program for a machine as `uname -m` names it, 8 bytes an instruction.
 

@@ -26,7 +26,7 @@ from acp_server.sandbox.lists import (
     within,
 )
 from acp_server.sandbox.policy import Policy
-from acp_server.sandbox.profile import Layout, Placeholder, writable_places
+from acp_server.sandbox.profile import PROC_FILES, PROC_TREES, Layout, Placeholder, writable_places
 from acp_server.sandbox.repositories import (
     common_directory,
     module_directories,
@@ -35,19 +35,7 @@ from acp_server.sandbox.repositories import (
 )
 
 ENTRIES_LIMIT: Final = 1_000_000
-_PROC: Final = [
-    "/proc/sys",
-    "/proc/irq",
-    "/proc/bus",
-    "/proc/fs",
-    "/proc/acpi",
-    "/proc/scsi",
-    "/proc/sysrq-trigger",
-    "/proc/kcore",
-    "/proc/kmsg",
-    "/proc/keys",
-    "/proc/timer_list",
-]
+_PROC: Final = (*PROC_TREES, *PROC_FILES)
 _RUN_KEPT: Final = ("/run/current-system", "/run/wrappers", "/run/opengl-driver")
 _MODULE_FILES: Final = ("hooks", "config", "config.worktree", "commondir")
 
@@ -72,7 +60,7 @@ def survey(policy: Policy, host: Host) -> Layout:
         pins=_ordered(found.pins),
         watched=_ordered(found.watched),
         granted=tuple(granted),
-        proc=tuple(path for path in _PROC if os.path.exists(path)),
+        proc=tuple(path for path in _PROC if os.path.exists(path)) if host.uid == 0 else (),
         run=_run_paths(policy),
         shown=shown,
         opened=opened,

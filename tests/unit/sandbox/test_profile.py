@@ -25,7 +25,7 @@ BASE = [
     Mount("dev", "/dev"),
     Mount("proc", "/proc"),
     Mount("ro", "/proc/sys", "/proc/sys"),
-    Mount("ro", "/proc/kcore", "/dev/null"),
+    Mount("ro", "/proc/keys", "/dev/null"),
     Mount("tmpfs", "/tmp", size=GIB),
     Mount("tmpfs", "/run", size=RUN),
 ]
@@ -35,7 +35,7 @@ LAYOUT = Layout(
     protected=(f"{WS}/.git/config", f"{WS}/.git/hooks"),
     missing=(Placeholder(f"{WS}/.vscode"), Placeholder(f"{WS}/.git/x", directory=False)),
     pins=(f"{WS}/.git",),
-    proc=("/proc/sys", "/proc/kcore"),
+    proc=("/proc/sys", "/proc/keys"),
 )
 
 
