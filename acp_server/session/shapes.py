@@ -27,7 +27,7 @@ class ShapeError(ServerError):
 
 
 @value
-class _Check:
+class Check:
     """A test of one field and how its failure reads."""
 
     holds: Callable[[JsonValue], bool]
@@ -68,23 +68,23 @@ def _is_list(value: JsonValue) -> bool:
     return isinstance(value, tuple | list)
 
 
-_ORDINAL: Final = _Check(_is_ordinal, "is no whole number from 1")
-_COUNT: Final = _Check(_is_count, "is no whole number from 0")
-_TURN_OR_NULL: Final = _Check(lambda value: value is None or _is_ordinal(value), "is neither a number from 1 nor null")
-_TEXT: Final = _Check(lambda value: isinstance(value, str), "is no text")
-_NAME: Final = _Check(lambda value: isinstance(value, str) and value != "", "is no non-empty text")
-_LIST: Final = _Check(_is_list, "is no list")
-_OBJECT: Final = _Check(lambda value: isinstance(value, dict), "is no object")
-_KINDED: Final = _Check(_is_tagged("kind"), "is no object with a kind")
-_TYPED: Final = _Check(_is_tagged("type"), "is no object with a type")
-_TRUE: Final = _Check(lambda value: value is True, "is there and not true")
-_FLAG: Final = _Check(lambda value: isinstance(value, bool), "is neither true nor false")
-_TARGET: Final = _Check(lambda value: value in ("next-turn", "next-step"), "is neither next-turn nor next-step")
-_CANCELED: Final = _Check(lambda value: value == "canceled", "is not 'canceled'")
-_REASON: Final = _Check(lambda value: value in ("initial", "resume", "change"), "is no known reason")
+_ORDINAL: Final = Check(_is_ordinal, "is no whole number from 1")
+_COUNT: Final = Check(_is_count, "is no whole number from 0")
+_TURN_OR_NULL: Final = Check(lambda value: value is None or _is_ordinal(value), "is neither a number from 1 nor null")
+_TEXT: Final = Check(lambda value: isinstance(value, str), "is no text")
+_NAME: Final = Check(lambda value: isinstance(value, str) and value != "", "is no non-empty text")
+_LIST: Final = Check(_is_list, "is no list")
+_OBJECT: Final = Check(lambda value: isinstance(value, dict), "is no object")
+_KINDED: Final = Check(_is_tagged("kind"), "is no object with a kind")
+_TYPED: Final = Check(_is_tagged("type"), "is no object with a type")
+_TRUE: Final = Check(lambda value: value is True, "is there and not true")
+_FLAG: Final = Check(lambda value: isinstance(value, bool), "is neither true nor false")
+_TARGET: Final = Check(lambda value: value in ("next-turn", "next-step"), "is neither next-turn nor next-step")
+_CANCELED: Final = Check(lambda value: value == "canceled", "is not 'canceled'")
+_REASON: Final = Check(lambda value: value in ("initial", "resume", "change"), "is no known reason")
 _STEP: Final = {"turn": _ORDINAL, "step": _ORDINAL}
 
-_TABLE: Final[Mapping[str, Mapping[str, _Check]]] = {
+TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "turn/start": {"turn": _ORDINAL},
     "turn/end": {"turn": _ORDINAL, "reason": _KINDED},
     "step/start": _STEP,
@@ -118,9 +118,10 @@ _TABLE: Final[Mapping[str, Mapping[str, _Check]]] = {
     "sandbox/mode": {"mode": _NAME},
     "plan/mode": {"active": _FLAG},
 }
-_FIELDS: Final[Mapping[str, tuple[tuple[str, _Check, bool], ...]]] = {
+"""What each type's fields have to be; one whose name ends in `?` may be absent."""
+_FIELDS: Final[Mapping[str, tuple[tuple[str, Check, bool], ...]]] = {
     kind: tuple((field.removesuffix("?"), check, not field.endswith("?")) for field, check in fields.items())
-    for kind, fields in _TABLE.items()
+    for kind, fields in TABLE.items()
 }
 
 

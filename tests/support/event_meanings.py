@@ -1,0 +1,241 @@
+"""What each type of event means, and each field of its data: the part of the catalogue that no code can tell.
+
+A meaning alone belongs to a field that `session.shapes` checks; a form and a meaning to one that it leaves alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias, get_args, get_type_hints
+
+from acp_server.agent.consent.approvals import Outcome
+from acp_server.agent.modes import MODES
+from acp_server.agent.turns import EndKind
+from acp_server.base.cancel import CancelCause
+from acp_server.base.values import value
+from acp_server.tools.tool import CardKind, EffectKind
+
+Words: TypeAlias = str | tuple[str, str]
+
+
+@value
+class Event:
+    """A type's meaning, and its fields in the order in which they are written."""
+
+    meaning: str
+    fields: Mapping[str, Words]
+
+
+def _one_of(values: tuple[str, ...]) -> str:
+    return ", ".join(f"`{each}`" for each in values)
+
+
+_CAUSES: Final = get_args(get_type_hints(CancelCause)["kind"])
+_PLACE: Final[Mapping[str, Words]] = {"turn": "the turn", "step": "the step in that turn"}
+_CARD: Final = f"`title`, `kind` (one of {_one_of(get_args(CardKind))}), `locations`?, `diffs`?"
+_EFFECT: Final = f"`kind` (one of {_one_of(get_args(EffectKind))}), `paths`?, `command`?, `url`?"
+_COMPACTION: Final = "names the compaction"
+
+GROUPS: Final = (
+    ("Conversation", ("user/message", "assistant/message", "assistant/chunk")),
+    ("Turns and steps", ("turn/start", "turn/end", "step/start", "step/end")),
+    ("Tools", ("tool/call", "tool/result", "todo/write")),
+    ("Consent and modes", ("permission/preset", "approval/asked", "approval/decided", "approval/policy")),
+    ("Requests", ("request/header", "request/context", "model/selected", "llm/retry", "llm/retry-started")),
+    ("Prompts and commands", ("agent/inbox/spliced", "command/run", "command/done")),
+    ("The session", ("session/title", "session/title-llm-request", "session/end-seed")),
+    ("Compaction", ("compaction/start", "compaction/summary", "compaction/end", "compaction/prune")),
+    (
+        "Other parts",
+        ("agent-preset/selected", "sandbox/mode", "plan/mode", "hook/invoked", "hook/result", "subagent/descriptor"),
+    ),
+)
+"""Types in the order in which the catalogue tells them."""
+
+EVENTS: Final[Mapping[str, Event]] = {
+    "user/message": Event(
+        "What the model reads from outside: a prompt, steering, a context. The data is the message itself.",
+        {
+            "id": ("non-empty text", "the message's own id"),
+            "role": ("`user`", "always"),
+            "content": ("list of blocks", "text and images"),
+            "source": ("object with a kind", "who wrote it: the person, or a plugin or part of the server"),
+        },
+    ),
+    "assistant/message": Event(
+        "The answer of one step, made of its chunks, which are its sources. A replace without content takes a refused "
+        "exchange off the Surface.",
+        {
+            **_PLACE,
+            "message": "of role `assistant`, with the provider and model that wrote it",
+            "usage?": "the tokens of this attempt",
+            "interrupted?": "the stream did not come to its end; this is what was visible of it",
+        },
+    ),
+    "assistant/chunk": Event(
+        "One piece of a stream, as it came. Runs of deltas lie packed on disk.",
+        {**_PLACE, "chunk": "what came: a delta, the bounds of a block, usage, the finish"},
+    ),
+    "turn/start": Event("A turn begins.", {"turn": "its number, from 1 without gaps"}),
+    "turn/end": Event(
+        "A turn is over, whatever way it ended.",
+        {
+            "turn": "its number",
+            "reason": f"`kind` is one of {_one_of(get_args(EndKind))}; `aborted` has `reason` with the `kind` of who "
+            f"ended it ({_one_of(_CAUSES)}), `error` has the failure as `error`",
+            "usage?": ("object", "the tokens of a failed attempt that left no message"),
+        },
+    ),
+    "step/start": Event("A step begins: what enters it follows, then its model request.", _PLACE),
+    "step/end": Event("A step is over: its answer and the results of its calls are in the log.", _PLACE),
+    "tool/call": Event(
+        "A call begins. It is durable before its question is put and before the tool has any effect.",
+        {
+            **_PLACE,
+            "callId": "the provider's id of the call",
+            "name": "the tool that the model named, whether there is one or not",
+            "arguments": "the raw text that the model wrote",
+            "view?": (
+                "object",
+                f"how an editor draws the call before it has run: {_CARD}; absent where nothing is known",
+            ),
+        },
+    ),
+    "tool/result": Event(
+        "What a call gave; its source is the `tool/call`. A replace rewrites one result's content.",
+        {
+            **_PLACE,
+            "message": "of role `user`, with one tool result: what the model reads",
+            "error?": "`name` and `code` of a call that failed, for programs",
+            "meta?": (
+                "object",
+                "what no model reads; `meta.card` is how an editor draws the ended call, in the form of `view`",
+            ),
+        },
+    ),
+    "todo/write": Event(
+        "The plan, as the model wrote it; it replaces the one before.",
+        {"todos": "the whole plan, each with `content` and `status`: `pending`, `in_progress` or `completed`"},
+    ),
+    "permission/preset": Event(
+        "The session's mode from here on: how much happens without a question. The latest counts.",
+        {"preset": ("text", f"one of {_one_of(MODES)}; anything else counts as `ask`")},
+    ),
+    "approval/asked": Event(
+        "The person is asked about a call. It is durable before the question goes out.",
+        {
+            "id": "names the question",
+            "toolName": "the tool",
+            "callId": ("text", "the call, as in its `tool/call`"),
+            "reason": ("text", "why it is asked, one sentence"),
+            "effect": ("object", f"what would happen: {_EFFECT}"),
+        },
+    ),
+    "approval/decided": Event(
+        "The question is answered. It is durable before the call runs; a question without it was never answered.",
+        {"id": "the question", "outcome": f"one of {_one_of(get_args(Outcome))}; the first two let the call run"},
+    ),
+    "approval/policy": Event("A policy of approvals.", {}),
+    "request/header": Event(
+        "Everything of the next requests but their messages. Logged when it differs, and for an agent's first one.",
+        {
+            "header": "`config` (`provider`, `model`, `reasoningEffort`?, `temperature`?, `maxTokens`?), "
+            "`adapterDefaults`?, `system`?, `tools`?",
+            "reason": "why: the first of the log, the first of an agent that resumes, something differs",
+        },
+    ),
+    "request/context": Event(
+        "What is known of the model that is asked, for the figures that a person sees.",
+        {
+            "provider": "the provider",
+            "model": "the model",
+            "contextWindow?": "tokens that a request may have",
+            "prices?": (
+                "object",
+                "US dollars for a million tokens: `input`, `output`, `cacheRead`?, `cacheWrite`?, `longFrom`?, `long`?",
+            ),
+        },
+    ),
+    "model/selected": Event(
+        "The person chose where requests go from the next step on.",
+        {"provider": "the provider", "model": "the model", "reasoningEffort?": "the effort; absent: the model's own"},
+    ),
+    "llm/retry": Event(
+        "An attempt failed and another one follows. Logged before the wait.",
+        {
+            "retryId": "names the wait",
+            **_PLACE,
+            "provider": ("text", "who failed"),
+            "mode": ("text", "`normal`"),
+            "policyKey": ("text", "the policy that decided"),
+            "retry": "number of the further attempt, from 1",
+            "maxRetries": ("whole number", "how many the policy allows"),
+            "delayMs": "milliseconds of waiting",
+            "failure": "why the attempt failed",
+            "usage?": ("object", "the tokens of the failed attempt"),
+        },
+    ),
+    "llm/retry-started": Event(
+        "The wait is over and the further attempt begins. A cancelled wait has none.",
+        {"retryId": "the wait", **_PLACE, "retry": "as in its `llm/retry`"},
+    ),
+    "agent/inbox/spliced": Event(
+        "What waits to be taken has changed: a prompt came, was claimed, or was discarded. The only such change.",
+        {
+            "target": "the list that changed",
+            "start": "place in the list, from 0",
+            "removedCount?": "messages that go from there; without an `outcome` they are claimed",
+            "inserted": "messages that come there",
+            "outcome?": "what went was discarded",
+        },
+    ),
+    "command/run": Event(
+        "A slash command begins.",
+        {
+            "commandId": "names this run",
+            "name": "the command",
+            "source": ("object", "who asked: `kind` is `user`"),
+            "args?": ("text", "what stood behind the name"),
+        },
+    ),
+    "command/done": Event(
+        "A slash command is over.",
+        {"commandId": "the run", "kind": "`success` or `error`", "text": ("text", "what the person is told")},
+    ),
+    "session/title": Event(
+        "The session's title from here on.",
+        {
+            "title": "one line",
+            "messageSeqs": "seqs of the messages that gave it",
+            "source": "`kind` is `user` for the person's own choice, `fallback` for first words",
+        },
+    ),
+    "session/title-llm-request": Event("A model was asked for a title.", {}),
+    "session/end-seed": Event(
+        "What stands before was inherited: by a fork, or from an earlier life of the session. What was left open in it "
+        "is dead.",
+        {},
+    ),
+    "compaction/start": Event(
+        "A compaction begins.", {"compactionId": _COMPACTION, "turn": "the turn that it happens in, or null"}
+    ),
+    "compaction/summary": Event(
+        "The summary of a compaction.",
+        {
+            "compactionId": _COMPACTION,
+            "summary": "blocks",
+            "usage?": ("object", "the tokens that it cost; they count among the session's"),
+        },
+    ),
+    "compaction/end": Event(
+        "A compaction is over.",
+        {"compactionId": _COMPACTION, "turn": "as at its start", "error?": "why it failed"},
+    ),
+    "compaction/prune": Event("Results of tools were cut to make room.", {}),
+    "agent-preset/selected": Event("The preset of the session's agent.", {"agentPreset": "its name"}),
+    "sandbox/mode": Event("How commands are confined.", {"mode": "the mode's name"}),
+    "plan/mode": Event("Whether the session only plans.", {"active": "whether it does"}),
+    "hook/invoked": Event("A hook was run.", {}),
+    "hook/result": Event("What a hook gave.", {}),
+    "subagent/descriptor": Event("What a child session is for.", {}),
+}
