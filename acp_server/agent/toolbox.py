@@ -6,7 +6,7 @@ decided before (`consent.approvals`); what it may touch travels with it as a pol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from acp_server.agent.tools import CallPlace, ToolOutcome, failed
@@ -16,10 +16,9 @@ from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.base.registered import Registered
 from acp_server.base.values import value
 from acp_server.messages.blocks import TextBlock, ToolCallBlock
-from acp_server.messages.request import ToolSchema
 from acp_server.sandbox.policy import Policy
 from acp_server.session.session import Session
-from acp_server.tools.arguments import read_arguments, schema_of
+from acp_server.tools.arguments import read_arguments
 from acp_server.tools.run import Limits, Spill, run_tool
 from acp_server.tools.tool import AnyTool, Card, Effect, ToolError, card_to_json
 
@@ -64,21 +63,13 @@ class _Context:
 
 
 class Toolbox:
-    """See ToolBox and consent.approvals.Judged."""
+    """See ToolBox, but for the schemas, and consent.approvals.Judged."""
 
     def __init__(self, tools: Registered[AnyTool], scene: Scene) -> None:
         self._tools = tools
         self._scene = scene
-        self._schemas: tuple[tuple[AnyTool, ...], Sequence[ToolSchema]] = ((), ())
         self._last: tuple[str, str] = ("", "")
         self._repeated = 0
-
-    def schemas(self) -> Sequence[ToolSchema]:
-        """See ToolBox; by name, so that the order in which components are built changes no request."""
-        if self._schemas[0] is not self._tools.items:
-            made = sorted((schema_of(tool) for tool in self._tools.items), key=lambda schema: schema.name)
-            self._schemas = (self._tools.items, made)
-        return self._schemas[1]
 
     def parallel(self, call: ToolCallBlock) -> bool:
         """See ToolBox; what cannot be told runs alone."""

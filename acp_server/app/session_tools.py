@@ -85,10 +85,18 @@ class SessionTools:
         self._tools = tools
         self._make = make
         self._made: tuple[Toolbox, Approvals] | None = None
+        self._described: tuple[Sequence[AnyTool], Sequence[ToolSchema]] = ((), ())
 
     def schemas(self) -> Sequence[ToolSchema]:
-        """See ToolBox."""
-        return self._box().schemas() if self._tools.items else ()
+        """See ToolBox; asked before each request, and before the tools' code is there."""
+        tools = self._tools.items
+        if not tools:
+            return ()
+        if self._described[0] is not tools:
+            from acp_server.tools.late_tool import schemas_of  # noqa: PLC0415 - tools are not for the start path
+
+            self._described = (tools, schemas_of(tools))
+        return self._described[1]
 
     def parallel(self, call: ToolCallBlock) -> bool:
         """See ToolBox."""

@@ -5,8 +5,9 @@ Made at a session's first call and given back when it closes. The box is found o
 
 from __future__ import annotations
 
+import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from acp_server.app.places import account_home, find_places
 from acp_server.base.values import value
@@ -15,9 +16,12 @@ from acp_server.sandbox.facts import Host
 from acp_server.sandbox.fence import Roots
 from acp_server.sandbox.host import read_host
 from acp_server.sandbox.probe import probe
+from acp_server.tools.bash import BashTool
+from acp_server.tools.file_tools import file_tools
 from acp_server.tools.files import FileAccess, SeenFiles
 from acp_server.tools.local_files import LocalFiles
-from acp_server.tools.tool import ToolContext
+from acp_server.tools.todo import TodoTool
+from acp_server.tools.tool import AnyTool, ToolContext
 
 
 @value
@@ -35,6 +39,11 @@ class ToolStates:
         self._lock = threading.Lock()
         self._host: Host | None = None
         self._backend: Backend | None = None
+
+    @property
+    def ripgrep(self) -> str | None:
+        """Return the path of ripgrep, or None on a machine without it."""
+        return shutil.which("rg", path=self._environment.get("PATH"))
 
     def host(self) -> Host:
         """Return what the sandbox has to know of this machine."""
@@ -73,6 +82,11 @@ class ToolStates:
         """Give back everything."""
         for session_id in tuple(self._states):
             self.closed(session_id)
+
+
+def standard_tools(states: ToolStates) -> Sequence[AnyTool]:
+    """Return the standard tools; their descriptions in `standard_tools.json` are made from these."""
+    return (*file_tools(states.access, states.ripgrep), BashTool(states.backend), TodoTool())
 
 
 def _keep_nothing(_path: str, _content: bytes | None) -> None:

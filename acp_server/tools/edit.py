@@ -59,6 +59,7 @@ class EditTool:
 
     async def run(self, arguments: EditArguments, context: ToolContext) -> ToolResult:
         """See Tool."""
+        context.cancel.raise_if_cancelled()
         access = self._open_access(context)
         path = resolve(context.cwd, arguments.path)
         name = shown(path, context.cwd)

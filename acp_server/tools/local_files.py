@@ -17,6 +17,7 @@ from acp_server.base.errors import ServerError
 from acp_server.sandbox.facts import Host
 from acp_server.sandbox.fence import Fence, Folder, Roots
 from acp_server.sandbox.leftovers import Leftovers
+from acp_server.sandbox.lists import HOME_SECRETS, SYSTEM_SECRETS, is_workspace_secret, within
 from acp_server.sandbox.policy import Policy
 from acp_server.sandbox.replacing import Version
 from acp_server.sandbox.verdict import verdict
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 _CODES: Final = {"FILE_NOT_FOUND": "NOT_FOUND", "SANDBOX_DENIED": "DENIED", "FILE_CHANGED": "STALE_FILE"}
 _ORDER: Final = {"directory": 0}
+_DEEPEST_SECRET: Final = 1 + max(pattern.count("/") for pattern in (*HOME_SECRETS, *SYSTEM_SECRETS))
+"""Segments below a home or the root that the longest pattern of secrets has."""
 
 
 class LocalFiles:
@@ -39,6 +42,7 @@ class LocalFiles:
         self._policy = policy
         self._host = host
         self._fold_case = roots.folds_case
+        self._judged: dict[str, bool] = {}
 
     async def read(self, path: str, most: int, start: int = 0) -> FileContent:
         """See Files."""
@@ -93,7 +97,20 @@ class LocalFiles:
         return tuple(found)
 
     def readable(self, path: str) -> bool:
-        """See Files."""
+        """See Files.
+
+        A search asks this of every file that matches. Deeper than patterns of secrets reach, a file may be read when
+        its folder may, but for names that are secrets wherever they stand.
+        """
+        folder, _, name = path.rpartition("/")
+        readable = self._judged.get(folder)
+        if readable is None:
+            deep = folder.count("/") >= _DEEPEST_SECRET + self._host.home.count("/")
+            holds_own = any(within(own, folder) for own in self._host.own)
+            readable = self._judged[folder] = deep and not holds_own and self._judge(folder)
+        return (readable and not is_workspace_secret(name, fold_case=self._fold_case)) or self._judge(path)
+
+    def _judge(self, path: str) -> bool:
         return verdict("read", path, self._policy, self._host, fold_case=self._fold_case) is None
 
     def _is_top(self, path: str) -> bool:

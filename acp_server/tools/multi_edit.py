@@ -71,6 +71,7 @@ class MultiEditTool:
 
     async def run(self, arguments: MultiEditArguments, context: ToolContext) -> ToolResult:
         """See Tool."""
+        context.cancel.raise_if_cancelled()
         access = self._open_access(context)
         path = resolve(context.cwd, arguments.path)
         name = shown(path, context.cwd)

@@ -16,6 +16,8 @@ from acp_server.tools.text_file import split_lines
 
 _MOST_CHARACTERS: Final = 2_000_000
 _MOST_LINES: Final = 30_000
+_MOST_COMPARED: Final = 5000
+"""Lines of a file up to which each is compared letter by letter; that takes half a second."""
 _SHOWN: Final = 8
 _WIDTH: Final = 200
 _LIKE: Final = 0.6
@@ -100,7 +102,7 @@ def _explained(lines: Sequence[str], at: int, count: int, what: str) -> str:
 def _nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
     """Return the line most like the longest wanted line, with what stands around it."""
     key = max(wanted, key=lambda line: len(line.strip()), default="").strip()
-    if len(lines) > _MOST_LINES or not 3 < len(key) <= _WIDTH * 2:
+    if len(lines) > _MOST_COMPARED or not 3 < len(key) <= _WIDTH * 2:
         return ". Read the place again and copy the text exactly."
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(key)

@@ -89,7 +89,11 @@ class ReadTool:
         except NotTextError as error:
             raise _not_text(content, name) from error
         except ToolError as error:
-            raise await _explained(error, access, path, name) from error
+            if error.code == "IS_DIRECTORY":
+                raise ToolError(error.code, f"{name} is a directory; use list to see what is in it") from error
+            if error.code == "NOT_FOUND":
+                raise await not_found(access.files, path, name) from error
+            raise
         if arguments.offset > 1 and not page.lines:
             total = f"{page.total:,} lines" if page.total is not None else "fewer lines"
             raise ToolError("OFFSET_BEYOND_END", f"{name} has {total}, so there is no line {arguments.offset:,}")
@@ -177,11 +181,3 @@ def _not_text(content: FileContent, name: str) -> ToolError:
     if is_image(words):
         return ToolError("NOT_TEXT", f"{what}; this tool reads text alone")
     return ToolError("NOT_TEXT", f"{what}, not text")
-
-
-async def _explained(error: ToolError, access: FileAccess, path: str, name: str) -> ToolError:
-    if error.code == "IS_DIRECTORY":
-        return ToolError(error.code, f"{name} is a directory; use list to see what is in it")
-    if error.code == "NOT_FOUND":
-        return await not_found(access.files, path, name)
-    return error

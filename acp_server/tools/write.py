@@ -56,6 +56,7 @@ class WriteTool:
 
     async def run(self, arguments: WriteArguments, context: ToolContext) -> ToolResult:
         """See Tool."""
+        context.cancel.raise_if_cancelled()
         access = self._open_access(context)
         path = resolve(context.cwd, arguments.path)
         name = shown(path, context.cwd)

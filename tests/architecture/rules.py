@@ -140,6 +140,7 @@ START_PATH: frozenset[str] = frozenset(
         "app.parts",
         "app.session_access",
         "app.session_tools",
+        "tools.late_tool",
     }
 )
 """Where an import of our own may stand inside a function: the start imports as it goes, composition warms up late."""

@@ -9,10 +9,14 @@ from pathlib import Path
 from acp_server.app.layers import TEMPLATES, bundle_rows
 from acp_server.app.row import Row
 from acp_server.app.settings_schema import Settings
+from acp_server.app.tool_states import ToolStates, standard_tools
+from acp_server.tools.late_tool import DESCRIPTIONS, schemas_of
+from tests.support.event_catalog import catalog_text
 from tests.support.launch import REPOSITORY
 
 ROWS_FILE = REPOSITORY / "acp_server" / "app" / "default_rows.py"
 SCHEMA_FILE = REPOSITORY / "schemas" / "settings.schema.json"
+CATALOG_FILE = REPOSITORY / "docs" / "event-catalog.md"
 
 _HEAD = '''"""The rows of the bundles `base` and `acp`, as code: what a process is made of that nobody has configured.
 
@@ -58,9 +62,21 @@ def schema_text() -> str:
     return json.dumps({**head, **{key: part for key, part in schema.items() if key != "title"}}, indent=2) + "\n"
 
 
+def tools_text() -> str:
+    schemas = schemas_of(standard_tools(ToolStates({})))
+    entries = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in schemas]
+    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+
+
 def main() -> None:
     SCHEMA_FILE.parent.mkdir(exist_ok=True)
-    for path, text in ((ROWS_FILE, rows_text()), (SCHEMA_FILE, schema_text())):
+    files = (
+        (ROWS_FILE, rows_text()),
+        (SCHEMA_FILE, schema_text()),
+        (DESCRIPTIONS, tools_text()),
+        (CATALOG_FILE, catalog_text()),
+    )
+    for path, text in files:
         _write(path, text)
 
 
