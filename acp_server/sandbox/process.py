@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
-from acp_server.base.values import value
+from acp_server.base.values import replace, value
 from acp_server.sandbox.confine import BoxKind, ConfinedCommand
 from acp_server.sandbox.limits import BACKGROUND_JOBS, LIMITS, Limits
 from acp_server.sandbox.markers import denials
@@ -206,15 +206,7 @@ class BackgroundJobs:
         running = Started(command, self._limits, spill=spill)
         self._made += 1
         name, asked = f"job-{self._made}", asyncio.Event()
-        limits = Limits(
-            None,
-            self._limits.grace_seconds,
-            self._limits.cancel_grace_seconds,
-            self._limits.head_bytes,
-            self._limits.tail_bytes,
-            self._limits.spill_bytes,
-            self._limits.spill_after_bytes,
-        )
+        limits = replace(self._limits, wall_seconds=None)
         task = asyncio.ensure_future(_to_end(running, command, limits, asked, "asked"))
         self._jobs[name] = _Job(title, running, asked, task)
         task.add_done_callback(lambda _: self._ended(name))
