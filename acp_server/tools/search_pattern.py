@@ -11,39 +11,15 @@ import unicodedata
 from typing import Final
 
 from acp_server.base.values import value
+from acp_server.tools.pattern_classes import NEVER, POSIX, SETS, ClassItems, rust_literal
 from acp_server.tools.tool import ToolError
 
-_NEVER: Final = r"\n\r\udc80-\udcff"
-"""For classes of Python: line ends, and the stand-ins for bytes that are no UTF-8."""
-_SPACES: Final = r"\t\x0b\x0c\x1c-\x1f \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_WORD: Final = r"\p{L}\p{N}_"
-
-# Python's source outside of classes, ripgrep's outside, Python's inside a class, ripgrep's inside.
-_SETS: Final[dict[str, tuple[str, str, str, str]]] = {
-    "d": (r"\d", r"\d", r"\d", r"\d"),
-    "D": (rf"[^\d{_NEVER}]", r"[^\d\r\n]", rf"[^\d{_NEVER}]", r"[^\d\r\n]"),
-    "w": (r"\w", f"[{_WORD}]", r"\w", _WORD),
-    "W": (rf"[^\w{_NEVER}]", rf"[^{_WORD}\r\n]", rf"[^\w{_NEVER}]", rf"[^{_WORD}\r\n]"),
-    "s": (f"[{_SPACES}]", r"[\s\x1c-\x1f--\r\n]", _SPACES, r"[\s\x1c-\x1f--\r\n]"),
-    "S": (rf"[^\s{_NEVER}]", r"[^\s\x1c-\x1f]", rf"[^\s{_NEVER}]", r"[^\s\x1c-\x1f]"),
-}
-_POSIX: Final = {
-    "alpha": "a-zA-Z",
-    "digit": "0-9",
-    "alnum": "a-zA-Z0-9",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "space": r"\t\x0b\x0c ",
-    "xdigit": "0-9a-fA-F",
-    "word": "a-zA-Z0-9_",
-}
 _CONTROLS: Final = {"t": "\t", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
 _HEX: Final = re.compile(r"x([0-9a-fA-F]{2})|x\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})")
 _REPEAT: Final = re.compile(r"\{(\d*)(?:(,)(\d*))?\}")
 _GROUP: Final = re.compile(r"\?(?:([ims]*(?:-[ims]+)?)([:)])|(:)|P?<([A-Za-z_]\w*)>|(#[^)]*\))|(P=\w+\))|(<?[=!]|>))")
 _MOST_CHOICES: Final = 8
 """Groups and optional parts that a pattern may have to be tried in this process: ways multiply with each."""
-_RUST_META: Final = frozenset("\\.+*?()|[]{}^$#&-~")
 
 
 @value
@@ -112,7 +88,7 @@ class _Reader:
             elif character in "*+?{":
                 self.repeat(character)
             elif character == ".":
-                self.emit(f"[^{_NEVER}]", r"[^\r\n]")
+                self.emit(f"[^{NEVER}]", r"[^\r\n]")
             elif character == "$":
                 self.emit(self.end, self.end)
             elif character in "^|)":
@@ -127,7 +103,7 @@ class _Reader:
     def literal(self, character: str) -> None:
         if character == "\n":
             raise _invalid("has a line end, but a search looks at one line at a time", self.text)
-        self.emit(re.escape(character), _rust_literal(character))
+        self.emit(re.escape(character), rust_literal(character))
 
     def escape(self) -> None:
         """Write what a backslash and the next characters mean."""
@@ -136,8 +112,8 @@ class _Reader:
             self.literal(known)
             return
         self.at += 1
-        if character in _SETS:
-            python, rust, *_ = _SETS[character]
+        if character in SETS:
+            python, rust, *_ = SETS[character]
             self.emit(python, rust)
         elif character in ("A", "Z", "z"):
             anchor = "^" if character == "A" else self.end
@@ -224,7 +200,7 @@ class _Reader:
         start = self.at
         negated = self.text.startswith("^", self.at)
         self.at += negated
-        items = _ClassItems()
+        items = ClassItems()
         first = True
         while first or not self.text.startswith("]", self.at):
             if self.at >= len(self.text):
@@ -236,13 +212,13 @@ class _Reader:
             raise _invalid("has a class that can match nothing within a line", self.text)
         self.emit(*items.sources(negated=negated))
 
-    def class_item(self, items: _ClassItems, *, negated: bool) -> None:
+    def class_item(self, items: ClassItems, *, negated: bool) -> None:
         posix = re.compile(r"\[:(\w+):\]").match(self.text, self.at)
         if posix:
-            if posix[1] not in _POSIX:
+            if posix[1] not in POSIX:
                 raise _invalid(f"has a class [:{posix[1]}:] that searches do not know", self.text)
             self.at = posix.end()
-            items.add(_POSIX[posix[1]], _POSIX[posix[1]])
+            items.add(POSIX[posix[1]], POSIX[posix[1]])
             return
         low = self.class_character(items)
         if low is None:
@@ -252,11 +228,11 @@ class _Reader:
             high = self.class_character(items)
             if high is None or high < low:
                 raise _invalid("has a range whose ends are in no order", self.text)
-            items.add(f"{re.escape(low)}-{re.escape(high)}", f"{_rust_literal(low)}-{_rust_literal(high)}")
+            items.add(f"{re.escape(low)}-{re.escape(high)}", f"{rust_literal(low)}-{rust_literal(high)}")
         elif low != "\n" and not (negated and low == "\r"):
-            items.add(re.escape(low), _rust_literal(low))
+            items.add(re.escape(low), rust_literal(low))
 
-    def class_character(self, items: _ClassItems) -> str | None:
+    def class_character(self, items: ClassItems) -> str | None:
         r"""Return one character of a class, or None after a set such as `\\w` was added."""
         character = self.text[self.at]
         self.at += 1
@@ -268,43 +244,11 @@ class _Reader:
         self.at += 1
         if escaped == "b":
             return "\b"
-        if escaped not in _SETS:
+        if escaped not in SETS:
             raise _invalid(f"has \\{escaped} in a class, which searches do not know", self.text)
-        _, _, python, rust = _SETS[escaped]
+        _, _, python, rust = SETS[escaped]
         items.add(python, rust)
         return None
-
-
-class _ClassItems:
-    """What stands in a class: plain items, and sets that exclude line ends and are classes of their own."""
-
-    def __init__(self) -> None:
-        self.python: list[str] = []
-        self.python_classes: list[str] = []
-        self.rust: list[str] = []
-
-    def add(self, python: str, rust: str) -> None:
-        (self.python_classes if python.startswith("[") else self.python).append(python)
-        self.rust.append(rust)
-
-    def __bool__(self) -> bool:
-        return bool(self.rust)
-
-    def sources(self, *, negated: bool) -> tuple[str, str]:
-        rust = "".join(self.rust)
-        plain = "".join(self.python)
-        if negated:  # a class within is the complement of a set, so that only what is in all those sets stays
-            guards = "".join(f"(?!{one})" for one in self.python_classes)
-            return f"(?:{guards}[^{plain}{_NEVER}])", f"[^{rust}\\r\\n]"
-        if not self.python_classes:
-            return f"[{plain}]", f"[{rust}]"
-        return f"(?:{'|'.join([*([f'[{plain}]'] if plain else []), *self.python_classes])})", f"[{rust}]"
-
-
-def _rust_literal(character: str) -> str:
-    if character in _RUST_META:
-        return f"\\{character}"
-    return character if character.isprintable() else f"\\x{{{ord(character):x}}}"
 
 
 def _invalid(why: str, pattern: str) -> ToolError:

@@ -10,6 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acp_server.base.json_value import JsonObject
+from acp_server.sandbox.facts import Host
+from acp_server.sandbox.fence import Roots
+from acp_server.sandbox.policy import Policy
+from acp_server.sandbox.verdict import verdict
+from acp_server.tools.local_files import LocalFiles
 from acp_server.tools.tool import ToolError
 from tests.support.file_rig import FileRig, make_tree, text_of
 from tests.support.ripgrep import ripgrep
@@ -126,3 +131,20 @@ def test_both_searches_give_the_same(
     with tempfile.TemporaryDirectory() as folder:
         first, second = asyncio.run(answers(Path(folder), tree, calls))
     assert first == second
+
+
+segments = st.sampled_from(
+    ["home", "u", ".ssh", "id", ".config", "gh", "git", "credentials", ".env", "a.pem", "p", "node_modules", "run", "x"]
+)
+canonical = st.lists(segments, min_size=1, max_size=7).map(lambda parts: "/" + "/".join(parts))
+
+
+@given(st.lists(canonical, min_size=1, max_size=8), st.sampled_from(["/home/u/p", "/home/u/.config/gh/p", "/p/x/x"]))
+def test_what_a_search_may_read_is_what_the_fence_lets_be_read(paths: list[str], workspace: str) -> None:
+    policy = Policy("workspace-write", workspace, allowed_paths=("/home/u/p/x/.env",))
+    host = Host("/home/u", "u", "/home/u/p/x/x/state", ("/home/u/p/x/x/x",))
+    roots = Roots(())
+    files = LocalFiles(roots, policy, host)
+    paths += [f"{workspace}{path}" for path in paths]
+    assert [files.readable(path) for path in paths] == [verdict("read", path, policy, host) is None for path in paths]
+    roots.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_server.base.cancel import BY_USER, Cancelled
 from acp_server.sandbox.policy import Policy
 from acp_server.tools.edit import EditArguments
 from acp_server.tools.multi_edit import MultiEditArguments
@@ -189,6 +190,18 @@ async def test_reading_level_and_protected_names_are_denied_before_anything_is_k
     code, message = await failure(rig, "edit", path="f", old_string="a", new_string="b")
     assert (code, message.split("]")[0]) == ("DENIED", f"[sandbox: write denied under read-only: {rig.project}/f")
     assert rig.kept == []
+
+
+async def test_a_cancelled_turn_changes_nothing(rig: FileRig) -> None:
+    rig.context.cancel.cancel(BY_USER)
+    for name, arguments in (
+        ("write", {"content": "x"}),
+        ("edit", {"old_string": "a", "new_string": "b"}),
+        ("multi_edit", {"edits": [{"old_string": "a", "new_string": "b"}]}),
+    ):
+        with pytest.raises(Cancelled):
+            await rig.run(name, path="f", **arguments)
+    assert not (rig.project / "f").exists()
 
 
 async def test_what_keeping_raises_stops_the_write(rig: FileRig) -> None:

@@ -7,6 +7,8 @@ import json
 import pytest
 
 from acp_server.base.cancel import BY_USER, Cancelled
+from acp_server.sandbox.fence import Denied
+from acp_server.sandbox.verdict import Refusal
 from acp_server.tools.read import ReadArguments
 from acp_server.tools.tool import Card, Effect, Location, ToolError
 from tests.support.file_rig import FileRig, make_tree
@@ -123,9 +125,12 @@ async def test_what_lies_outside_is_denied_by_the_marker(rig: FileRig) -> None:
     outside = rig.project.parent / "outside.txt"
     outside.write_text("secret")
     (rig.project / "link").symlink_to(outside)
-    code, message = await failure(rig, "read", path="link")
-    assert code == "DENIED"
-    assert message.startswith(f"[sandbox: read denied under workspace-write: {outside}]")
+    with pytest.raises(ToolError) as caught:
+        await rig.run("read", path="link")
+    assert caught.value.code == "DENIED"
+    assert caught.value.message.startswith(f"[sandbox: read denied under workspace-write: {outside}]")
+    assert isinstance(caught.value.__cause__, Denied)
+    assert caught.value.__cause__.refusal == Refusal("read", str(outside), "outside")
 
 
 async def test_a_large_file_is_read_only_as_far_as_needed(rig: FileRig) -> None:
