@@ -1,6 +1,6 @@
-"""Classes of characters in the two dialects of search patterns. Pure.
+r"""Classes of characters in the two dialects of search patterns. Pure.
 
-Owns what `\\d`, `\\w`, `\\s` and their opposites mean: all of Unicode, and never a line end or a byte that is no text.
+Owns what `\d`, `\w`, `\s` and their opposites mean: all of Unicode, and never a line end or a byte that is no text.
 """
 
 from __future__ import annotations
