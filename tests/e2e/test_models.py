@@ -46,7 +46,8 @@ def change(client: Client, session: str, option: str, value: object, **more: obj
 
 
 def current(options: list[Obj]) -> dict[str, str]:
-    return {option["id"]: option["currentValue"] for option in options}
+    """Return the values of the options that are about the model."""
+    return {option["id"]: option["currentValue"] for option in options if option["id"] in ("model", "effort")}
 
 
 def values(options: list[Obj], ident: str) -> list[str]:
@@ -59,7 +60,8 @@ def test_the_options_are_those_of_providers_with_a_key(stage: Stage, mock: MockL
     assert current(options) == {"model": GPT, "effort": "medium"}
     providers = {value.partition("/")[0] for value in values(options, "model")}
     assert providers == {"anthropic", "openai", "openai-responses"}
-    assert [option["category"] for option in options] == ["model", "thought_level"]
+    categories = {option["id"]: option["category"] for option in options}
+    assert (categories["model"], categories["effort"]) == ("model", "thought_level")
 
 
 def test_a_change_takes_effect_at_the_next_request_and_the_other_option_follows(stage: Stage, mock: MockLlm) -> None:
