@@ -15,13 +15,19 @@ from typing import Final, Literal, TypeAlias
 from acp_server.agent.consent.words import Words, split_command
 from acp_server.base.values import value
 
-Operands: TypeAlias = Literal["paths", "pattern-paths", "revisions", "none"]
+Operands: TypeAlias = Literal["paths", "one-path", "pattern-paths", "revisions", "none"]
 
 _NUMBER: Final = re.compile(r"\d{1,6}")
 _REVISION: Final = re.compile(r"[A-Za-z0-9_./^~@-]+")
+_GLOB: Final = re.compile(r"\*\.[A-Za-z0-9]+")
+"""File names by their end alone: a glob may name a hidden file, which `rg` then reads."""
+_NO_PATTERN: Final = frozenset({"-e", "--files"})
+"""Options with which the first operand is a path already, wherever they stand."""
 _SECRETS: Final = (
-    "*.env", ".env*", "*.pem", "*.key", "id_*", "*credential*", "*secret*", "*password*", "*token*", ".netrc",
-    ".npmrc", ".pypirc", "*_history", ".git-credentials", "shadow",
+    "*.env", ".env*", "*.env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_*",
+    "*credential*", "*secret*", "*password*", "*token*", "*.tfstate*", "service*account*.json", "[._]netrc", ".npmrc",
+    ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", "*_history", ".git-credentials", "shadow", ".ssh", ".gnupg", ".aws",
+    ".kube", ".docker",
 )  # fmt: skip
 
 
@@ -57,7 +63,7 @@ SHAPES: Final[Mapping[Words, Shape]] = {
     ("grep",): _shape("-r -n -i -l -w -v -E -F -c -rn -in -rin -o -h", "-A -B -C -m", "-e", "pattern-paths"),
     ("rg",): _shape("-n -i -l -w -v -F -c -S --files", "-A -B -C -m", "-e -g -t", "pattern-paths"),
     ("find",): _shape("", "-maxdepth -mindepth", "-name -iname -path"),
-    ("uniq",): _shape("-c -d -u"),
+    ("uniq",): _shape("-c -d -u", operands="one-path"),  # it writes to a second one
     ("cut",): _shape("", "", "-d -f -c"),
     ("nl",): _shape("-ba"),
     ("git", "status"): _shape("--short -s --branch -b --porcelain"),
@@ -89,8 +95,8 @@ def _only_looks(words: Words) -> bool:
 
 
 def _fits(shape: Shape, arguments: Words, name: Words) -> bool:
-    rest, operands_only = list(arguments), False
-    pattern_due = shape.operands == "pattern-paths"
+    rest, operands_only, paths = list(arguments), False, 0
+    pattern_due = shape.operands == "pattern-paths" and _NO_PATTERN.isdisjoint(arguments)
     while rest:
         word = rest.pop(0)
         if not operands_only and word.startswith("-"):
@@ -101,7 +107,8 @@ def _fits(shape: Shape, arguments: Words, name: Words) -> bool:
             elif word in shape.numbered and rest and _NUMBER.fullmatch(rest[0]):
                 rest.pop(0)
             elif word in shape.worded and rest and not rest[0].startswith("-"):
-                pattern_due = pattern_due and word != "-e"
+                if word == "-g" and not (_GLOB.fullmatch(rest[0]) and stays_inside(rest[0])):
+                    return False
                 rest.pop(0)
             elif name == ("find",) and word == "-type" and rest and rest[0] in ("f", "d", "l"):
                 rest.pop(0)
@@ -111,7 +118,9 @@ def _fits(shape: Shape, arguments: Words, name: Words) -> bool:
             pattern_due = False
         elif not _operand_fits(shape.operands, word):
             return False
-    return True
+        else:
+            paths += 1
+    return shape.operands != "one-path" or paths <= 1
 
 
 def _operand_fits(operands: Operands, word: str) -> bool:
@@ -122,7 +131,7 @@ def _operand_fits(operands: Operands, word: str) -> bool:
 
 def stays_inside(path: str) -> bool:
     """Return whether a path operand is relative, goes nowhere up, and names neither git's own files nor a secret."""
-    parts = path.split("/")
+    parts = path.lower().split("/")
     if path.startswith(("/", "~")) or ".." in parts or ".git" in parts:
         return False
-    return not any(fnmatch.fnmatchcase(part.lower(), secret) for part in parts for secret in _SECRETS)
+    return not any(fnmatch.fnmatchcase(part, secret) for part in parts for secret in _SECRETS)

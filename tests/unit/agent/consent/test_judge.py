@@ -1,0 +1,135 @@
+"""The table of modes and effects, row by row (docs/tools.md, table C and clauses R-1 to R-6)."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_server.agent.consent.judge import MODE_LEVELS, Answer, Surroundings, judge
+from acp_server.agent.consent.rules import Rule
+from acp_server.agent.modes import MODES, Mode
+from acp_server.tools.tool import Effect
+
+PLACES = Surroundings(
+    inside=lambda path: path.startswith("/p/"),
+    secret=lambda path: path.endswith(".env"),
+    protected=lambda path: "/.git" in path,
+)
+ROWS: dict[str, tuple[Effect, tuple[Answer, Answer, Answer, Answer]]] = {
+    "none": (Effect("none"), ("allow", "allow", "allow", "allow")),
+    "read inside": (Effect("read", ("/p/a",)), ("allow", "allow", "allow", "allow")),
+    "read nothing": (Effect("read"), ("allow", "allow", "allow", "allow")),
+    "read outside": (Effect("read", ("/p/a", "/q")), ("ask", "ask", "ask", "ask")),
+    "read a secret": (Effect("read", ("/p/a", "/p/.env")), ("ask", "ask", "ask", "ask")),
+    "edit inside": (Effect("edit", ("/p/a", "/p/b")), ("ask", "allow", "deny", "allow")),
+    "edit outside": (Effect("edit", ("/p/a", "/q")), ("ask", "ask", "deny", "ask")),
+    "edit a protected name": (Effect("edit", ("/p/a", "/p/.git/config")), ("ask", "ask", "deny", "ask")),
+    "edit a secret": (Effect("edit", ("/p/a", "/p/.env")), ("ask", "ask", "deny", "ask")),
+    "look": (Effect("execute", command="ls -la"), ("allow", "allow", "allow", "ask")),
+    "command": (Effect("execute", command="make"), ("ask", "allow", "ask", "ask")),
+    "no command": (Effect("execute"), ("ask", "allow", "ask", "ask")),
+    "fetch": (Effect("fetch", url="https://example.org/a"), ("ask", "ask", "ask", "allow")),
+    "no address": (Effect("fetch"), ("ask", "ask", "ask", "allow")),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_table_c(row: str) -> None:
+    effect, answers = ROWS[row]
+    assert tuple(judge(mode, effect, (), PLACES).answer for mode in ("ask", "auto", "plan", "full")) == answers
+
+
+def test_the_modes_confine_commands() -> None:
+    assert MODE_LEVELS == {
+        "ask": "workspace-write",
+        "auto": "workspace-write",
+        "plan": "read-only",
+        "full": "full-access",
+    }
+
+
+REMEMBERED = {
+    "ask": ["edit inside", "command", "no command", "fetch", "no address"],
+    "auto": ["fetch", "no address"],
+    "plan": ["command", "no command", "fetch", "no address"],
+    "full": ["look", "command", "no command"],
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_only_what_a_rule_can_allow_is_remembered(mode: Mode) -> None:
+    decisions = {row: judge(mode, effect, (), PLACES) for row, (effect, _) in ROWS.items()}
+    assert [row for row, decision in decisions.items() if decision.rememberable] == REMEMBERED[mode]
+    assert [row for row, decision in decisions.items() if not decision.reason.endswith(".")] == []
+
+
+def rule(verdict: str, subject: str, **more: object) -> Rule:
+    return Rule(verdict, subject, "session", **more)  # type: ignore[arg-type]  # a row of a table
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("denied", "effect"),
+    [
+        (rule("deny", "command", words=("ls",), any_rest=True), Effect("execute", command="ls -la")),
+        (rule("deny", "command", words=("ls",), any_rest=True), Effect("execute", command="pwd; ls -la")),
+        (rule("deny", "command", words=("rm",), any_rest=True), Effect("execute", command="$(rm a)")),
+        (rule("deny", "command"), Effect("execute", command="ls")),
+        (rule("deny", "edit", path="/p/a"), Effect("edit", ("/p/b", "/p/a"))),
+        (rule("deny", "edit", path="/p"), Effect("edit", ("/p/a",))),
+        (rule("deny", "edit"), Effect("edit", ("/q",))),
+        (rule("deny", "fetch", host="example.org"), Effect("fetch", url="https://user@EXAMPLE.org:8080/a")),
+    ],
+)
+def test_what_a_rule_denies_is_denied_in_every_mode(mode: Mode, denied: Rule, effect: Effect) -> None:
+    allows = tuple(rule("allow", subject) for subject in ("command", "edit", "fetch"))
+    assert judge(mode, effect, (*allows, denied), PLACES).answer == "deny"
+
+
+ALLOWED = (rule("allow", "command", words=("make", "test")), rule("allow", "edit", path="/p/a"))
+
+
+@pytest.mark.parametrize(
+    ("effect", "answer"),
+    [
+        (Effect("execute", command="make test"), "allow"),
+        (Effect("execute", command="make  'test'"), "allow"),
+        (Effect("execute", command="make test; make test"), "allow"),
+        (Effect("execute", command="make test; make all"), "ask"),
+        (Effect("execute", command="make test; ls"), "ask"),
+        (Effect("execute", command="make test -k"), "ask"),
+        (Effect("execute", command="make testing"), "ask"),
+        (Effect("execute", command="make"), "ask"),
+        (Effect("execute", command="make test > a"), "ask"),
+        (Effect("execute", command="make test $(touch a)"), "ask"),
+        (Effect("execute", command="make test\ntouch a"), "ask"),
+        (Effect("edit", ("/p/a",)), "allow"),
+        (Effect("edit", ("/p/a/b",)), "allow"),
+        (Effect("edit", ("/p/ab",)), "ask"),
+        (Effect("edit", ("/p/a", "/p/b")), "ask"),
+        (Effect("edit"), "ask"),
+    ],
+)
+def test_a_rule_allows_what_it_names(effect: Effect, answer: Answer) -> None:
+    assert judge("ask", effect, ALLOWED, PLACES).answer == answer
+
+
+@pytest.mark.parametrize("path", ["/p/.git/config", "/p/.env", "/q"])
+def test_no_rule_allows_an_edit_of_what_is_always_asked(path: str) -> None:
+    allowed = (rule("allow", "edit"), rule("allow", "edit", path=path))
+    assert [judge(mode, Effect("edit", (path,)), allowed, PLACES).answer for mode in MODES] == [
+        *("ask", "ask"),
+        *("deny", "ask"),
+    ]
+
+
+def test_a_rule_allows_one_host() -> None:
+    allowed = (rule("allow", "fetch", host="example.org"),)
+    hosts = [
+        "example.org",
+        "www.example.org",
+        "example.org.evil.test",
+        "example.org@evil.test",
+        "evil.test/example.org",
+    ]
+    answers = [judge("ask", Effect("fetch", url=f"https://{host}/"), allowed, PLACES).answer for host in hosts]
+    assert answers == ["allow", "ask", "ask", "ask", "ask"]
