@@ -6,13 +6,13 @@ Owns the sentences of docs/llm.md, table F, column "what is told". Never shows a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from acp_server.base.values import value
 from acp_server.messages.chunks import LlmFailure
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallPlace:
     """Whom a failure is about: provider and model by id, and what holds the key: a variable, a file, a command."""
 
