@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from acp_server.agent.consent.approvals import Approvals, Asker
-from acp_server.agent.consent.judge import MODE_LEVELS, Surroundings
+from acp_server.agent.consent.judge import Surroundings
 from acp_server.agent.toolbox import Scene, Toolbox
 from acp_server.agent.tools import CallPlace
 from acp_server.app.places import account_home, find_places
@@ -40,8 +40,8 @@ def make_tools(
     host = read_host(environment, places.state, (places.state, places.config, places.cache))
 
     def policy(place: CallPlace) -> Policy:
-        level = MODE_LEVELS[approvals.mode]
-        return Policy(level, workspace, allowed_paths=approvals.granted(place.call.id))
+        call_id = place.call.id
+        return Policy(approvals.level(call_id), workspace, allowed_paths=approvals.granted(call_id))
 
     box = Toolbox(tools, Scene(session, workspace, policy, progress, _spill))
     outside, secret, protected = (partial(_is, reason, workspace, host) for reason in REASONS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeAlias
 
-from acp_server.agent.consent.judge import Surroundings, judge
+from acp_server.agent.consent.judge import MODE_LEVELS, Surroundings, judge
 from acp_server.agent.consent.rules import Rule
 from acp_server.agent.consent.words import split_command
 from acp_server.agent.hooks import ALLOW, Allow, Ask, Decision, Deny
@@ -20,6 +20,7 @@ from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids, Journal
 from acp_server.base.values import value
+from acp_server.sandbox.policy import Level
 from acp_server.session.events import SessionEvent
 from acp_server.session.session import Session
 from acp_server.tools.tool import Card, Effect
@@ -89,6 +90,7 @@ class Approvals:
         self._kept_rules = rules
         self._session_rules: list[Rule] = []
         self._granted: dict[str, tuple[str, ...]] = {}
+        self._levels: dict[str, Level] = {}
         self._mode: Mode = mode_of(session.events)
         session.observe(self._follow)
 
@@ -106,6 +108,13 @@ class Approvals:
         """Return the paths that the person allowed for that very call."""
         return self._granted.get(call_id, ())
 
+    def level(self, call_id: str) -> Level:
+        """Return how that call is confined: as in the mode in which it was judged; one that was not may only read.
+
+        A mode that is set while a question is open, or between the judgement and the run, counts for later calls.
+        """
+        return self._levels.get(call_id, "read-only")
+
     def revoke(self, number: int) -> Rule:
         """Take back a rule of this session; raise ServerError NO_SUCH_RULE."""
         if not 0 <= number < len(self._session_rules):
@@ -117,6 +126,7 @@ class Approvals:
         effect = self._tools.effect(place)
         if effect is None or isinstance(before, Deny):
             return before
+        self._levels[place.call.id] = MODE_LEVELS[self._mode]
         decision = judge(self._mode, effect, self.rules, self._places)
         if decision.answer == "deny":
             return Deny(decision.reason)
@@ -156,6 +166,7 @@ class Approvals:
             self._mode = mode_of(self._session.events)
         elif event.type == "step/end":
             self._granted.clear()
+            self._levels.clear()
 
     def _decided(self, ident: str, outcome: Outcome) -> None:
         self._session.append("approval/decided", {"id": ident, "outcome": outcome})

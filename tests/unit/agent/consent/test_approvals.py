@@ -1,0 +1,227 @@
+"""The consent of one session: the question and its answer in the log, and what a yes stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from acp_server.agent.consent.approvals import Approvals, Outcome, Question
+from acp_server.agent.consent.judge import Surroundings
+from acp_server.agent.consent.rules import Rule
+from acp_server.agent.hooks import ALLOW, Allow, Ask, Decision, Deny
+from acp_server.agent.modes import MODE_EVENT
+from acp_server.agent.tools import CallPlace
+from acp_server.base.cancel import BY_USER, Cancelled, CancelToken
+from acp_server.base.errors import ServerError
+from acp_server.base.ids import SessionId
+from acp_server.messages.blocks import ToolCallBlock
+from acp_server.session.header import SessionHeader
+from acp_server.session.session import Session
+from acp_server.tools.tool import Card, Effect
+from tests.support.clock import FakeClock
+from tests.support.ids import FakeIds
+from tests.support.rig import CountingJournal
+
+ASKED = Ask("Each change of a file is asked in this mode.")
+COMMANDED = Ask("Each command that does more than look is asked in this mode.")
+PLACES = Surroundings(
+    inside=lambda path: path.startswith("/p/"), secret=lambda path: False, protected=lambda path: "/.git" in path
+)
+
+
+def edit(*paths: str) -> Effect:
+    return Effect("edit", paths)
+
+
+def command(text: str) -> Effect:
+    return Effect("execute", command=text)
+
+
+class Desk:
+    """A session with its approvals; `effects` are what each call would do, `answers` what the person says."""
+
+    def __init__(self, *answers: Outcome | BaseException, rules: Sequence[Rule] = ()) -> None:
+        self.session = Session(SessionHeader(SessionId("s"), 0, "/p"), now=FakeClock().now_ms)
+        self.journal = CountingJournal(lambda: self.session.seq)
+        self.effects: dict[str, Effect | None] = {}
+        self.questions: list[Question] = []
+        self.stood: list[tuple[int, int]] = []
+        self.answers = list(answers)
+        self.approvals = Approvals(
+            self.session, self, PLACES, self, journal=self.journal, ids=FakeIds("q"), rules=lambda: tuple(rules)
+        )
+
+    def effect(self, place: CallPlace) -> Effect | None:
+        return self.effects[place.call.id]
+
+    def card(self, place: CallPlace) -> Card:
+        return Card(place.call.name, "other")
+
+    async def ask(self, question: Question, cancel: CancelToken) -> Outcome:
+        self.questions.append(question)
+        self.stood.append((self.session.seq, self.journal.flushed[-1]))
+        answer = self.answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def place(self, effect: Effect | None, ident: str = "c") -> CallPlace:
+        self.effects[ident] = effect
+        return CallPlace("s", 1, 1, ToolCallBlock(ident, "tool", "{}"))
+
+    async def guard(self, effect: Effect | None, before: Decision = ALLOW) -> Decision:
+        return await self.approvals.guard(self.place(effect), before)
+
+    async def put(self, effect: Effect | None, reason: str = "Why.", ident: str = "c") -> Decision:
+        return await self.approvals.ask(self.place(effect, ident), reason, CancelToken())
+
+    def mode(self, mode: str) -> None:
+        self.session.append(MODE_EVENT, {"preset": mode})
+
+    def logged(self) -> list[tuple[str, object]]:
+        return [(event.type, event.data) for event in self.session.events.since(0)]
+
+
+async def test_the_mode_in_the_log_is_the_mode_in_force() -> None:
+    desk = Desk()
+    assert (desk.approvals.mode, await desk.guard(edit("/p/a"))) == ("ask", ASKED)
+    desk.mode("auto")
+    assert (desk.approvals.mode, await desk.guard(edit("/p/a"))) == ("auto", ALLOW)
+    desk.mode("plan")
+    assert await desk.guard(edit("/p/a")) == Deny("In plan mode nothing is changed.")
+    desk.mode("no-such-mode")
+    assert (desk.approvals.mode, await desk.guard(edit("/p/a"))) == ("ask", ASKED)
+
+
+async def test_a_hook_may_forbid_or_insist_but_not_allow() -> None:
+    desk = Desk()
+    assert await desk.guard(Effect("none"), Deny("no")) == Deny("no")
+    assert await desk.guard(Effect("none"), Ask("sure?")) == Ask("sure?")
+    assert await desk.guard(edit("/p/a"), ALLOW) == ASKED
+    desk.mode("plan")
+    assert await desk.guard(edit("/p/a"), Ask("sure?")) == Deny("In plan mode nothing is changed.")
+
+
+async def test_a_call_that_cannot_run_is_not_judged() -> None:
+    desk = Desk()
+    assert (await desk.guard(None), await desk.put(None), desk.questions) == (ALLOW, ALLOW, [])
+    assert desk.logged() == []
+
+
+async def test_question_and_answer_are_durable_events() -> None:
+    desk = Desk("allowed-once")
+    assert await desk.put(edit("/p/a")) == ALLOW
+    effect = {"kind": "edit", "paths": ("/p/a",)}
+    asked = {"id": "q-1", "toolName": "tool", "callId": "c", "reason": "Why.", "effect": effect}
+    assert desk.logged() == [
+        ("approval/asked", asked),
+        ("approval/decided", {"id": "q-1", "outcome": "allowed-once"}),
+    ]
+    assert (desk.stood, desk.journal.flushed) == ([(1, 1)], [1, 2])
+    kept = "allow edit /p/a (session)"
+    assert desk.questions == [Question("c", "tool", edit("/p/a"), Card("tool", "other"), "Why.", kept)]
+
+
+async def test_a_command_and_an_address_are_in_the_question_as_they_are() -> None:
+    desk = Desk("rejected", "rejected")
+    await desk.put(command("make  'all'"))
+    await desk.put(Effect("fetch", url="https://example.org/"))
+    effects = [event.data["effect"] for event in desk.session.events.since(0) if event.type == "approval/asked"]
+    assert effects == [
+        {"kind": "execute", "command": "make  'all'"},
+        {"kind": "fetch", "url": "https://example.org/"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "decision"),
+    [
+        ("allowed-once", ALLOW),
+        ("allowed-session", ALLOW),
+        ("rejected", Deny("the person said no")),
+        ("cancelled", Deny("the question was cancelled")),
+        ("unavailable", Deny("nobody could be asked")),
+    ],
+)
+async def test_only_a_yes_allows(outcome: Outcome, decision: Allow | Deny) -> None:
+    desk = Desk(outcome)
+    assert await desk.put(edit("/p/a")) == decision
+    assert desk.logged()[-1] == ("approval/decided", {"id": "q-1", "outcome": outcome})
+    assert desk.approvals.granted("c") == (("/p/a",) if decision == ALLOW else ())
+    assert len(desk.approvals.rules) == (outcome == "allowed-session")
+
+
+async def test_a_cancelled_question_is_in_the_log_as_cancelled() -> None:
+    desk = Desk(Cancelled(BY_USER))
+    with pytest.raises(Cancelled):
+        await desk.put(edit("/p/a"))
+    assert desk.logged()[-1] == ("approval/decided", {"id": "q-1", "outcome": "cancelled"})
+    assert (desk.approvals.granted("c"), desk.approvals.rules) == ((), ())
+
+
+async def test_an_answer_that_is_not_durable_allows_nothing() -> None:
+    desk = Desk("allowed-session")
+    desk.journal.fail_from = 1
+    with pytest.raises(ServerError):
+        await desk.put(edit("/p/a"))
+    assert (desk.approvals.granted("c"), desk.approvals.rules) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("effect", "rule"),
+    [
+        (edit("/p/a"), Rule("allow", "edit", "session", path="/p/a")),
+        (command("make 'a b'"), Rule("allow", "command", "session", words=("make", "a b"))),
+        (edit("/p/a", "/p/b"), None),
+        (edit("/q"), None),
+        (edit("/p/.git/config"), None),
+        (command("make; make"), None),
+        (command("make $(x)"), None),
+        (Effect("read", ("/q",)), None),
+        (Effect("fetch", url="https://example.org/"), None),
+    ],
+)
+async def test_a_yes_for_the_session_is_offered_where_a_rule_can_say_it(effect: Effect, rule: Rule | None) -> None:
+    desk = Desk("allowed-session")
+    await desk.put(effect)
+    assert desk.questions[0].kept == (None if rule is None else rule.describe())
+    assert desk.approvals.rules == (() if rule is None else (rule,))
+
+
+async def test_a_rule_of_the_session_holds_until_it_is_taken_back() -> None:
+    given = Rule("deny", "edit", "user", path="/p/b")
+    desk = Desk("allowed-session", rules=[given])
+    await desk.put(command("make"))
+    made = Rule("allow", "command", "session", words=("make",))
+    assert desk.approvals.rules == (given, made)
+    assert [await desk.guard(command(text)) for text in ("make", "make all")] == [ALLOW, COMMANDED]
+    assert await desk.guard(edit("/p/b")) == Deny("A rule of yours denies changes there.")
+    with pytest.raises(ServerError, match="There is no rule 2 of this session") as refused:
+        desk.approvals.revoke(1)
+    assert refused.value.code == "NO_SUCH_RULE"
+    assert desk.approvals.revoke(0) == made
+    assert desk.approvals.rules == (given,)
+    assert await desk.guard(command("make")) == COMMANDED
+
+
+async def test_paths_are_granted_to_one_call_until_its_step_ends() -> None:
+    desk = Desk("allowed-once")
+    await desk.put(edit("/q"))
+    assert (desk.approvals.granted("c"), desk.approvals.granted("other")) == (("/q",), ())
+    desk.session.append("step/end", {"turn": 1, "step": 1})
+    assert desk.approvals.granted("c") == ()
+
+
+async def test_a_call_is_confined_as_the_mode_says_in_which_it_was_judged() -> None:
+    desk = Desk()
+    assert desk.approvals.level("c") == "read-only"
+    levels = []
+    for mode in ("auto", "plan", "full", "ask"):
+        desk.mode(mode)
+        await desk.guard(command("ls"))
+        desk.mode("full")
+        levels.append(desk.approvals.level("c"))
+    assert levels == ["workspace-write", "read-only", "full-access", "workspace-write"]
+    desk.session.append("step/end", {"turn": 1, "step": 1})
+    assert desk.approvals.level("c") == "read-only"
