@@ -1,0 +1,513 @@
+"""Tools, modes and consent over real pipes (docs/tools.md; docs/protocol.md, clauses M, R and TC)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.sessions import live, load, merged, restarted
+from tests.e2e.stage import Stage, stop_reason
+from tests.support import schema
+from tests.support.client import METHOD_NOT_FOUND, Answerer
+from tests.support.llm_script import Script, text_of
+from tests.support.mock_llm import KEY, MockLlm
+from tests.support.trace import Item, Obj
+
+METHOD = "session/request_permission"
+ONCE: Obj = {"optionId": "allow-once", "name": "Allow once", "kind": "allow_once"}
+NO: Obj = {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"}
+SAID_NO = "Error: the call was not allowed: the person said no"
+CANCELLED = "Error: the call was not allowed: the question was cancelled"
+NOBODY = "Error: the call was not allowed: nobody could be asked"
+
+
+class Play:
+    """One client with a model that answers by script, and a person who answers by rule."""
+
+    def __init__(self, stage: Stage, mock: MockLlm) -> None:
+        self.stage, self.mock = stage, mock
+        stage.secrets.append(KEY)
+        self.client = stage.client(None, mock.environment("openai"))
+        mock.on_request = self.client.trace.poke
+        self.client.initialize()
+        self.opened = self.client.result("session/new", {"cwd": str(stage.project), "mcpServers": []})
+        self.session = str(self.opened["sessionId"])
+
+    def script(self, *answers: Obj) -> None:
+        self.mock.script = Script(answers)
+
+    def person(self, answer: Answerer | None) -> None:
+        if answer is None:
+            self.client.answerers.pop(METHOD, None)
+        else:
+            self.client.answerers[METHOD] = answer
+
+    def run(self, *answers: Obj) -> tuple[object, list[Item]]:
+        """Play a turn; return why it stopped and the cards of its calls."""
+        self.script(*answers)
+        answer, turn = self.client.prompt(self.session, "go")
+        return stop_reason(answer), self.client.calls(turn)
+
+    def mode(self, mode: str) -> None:
+        assert self.client.result("session/set_mode", {"sessionId": self.session, "modeId": mode}) == {}
+
+    def question(self, number: int) -> Obj:
+        """Wait for the question with that number, from 0; return the request."""
+        found = self.client.trace.wait(lambda: self.client.questions[number : number + 1], 15)
+        assert found, "no question came"
+        return found[0]
+
+    def reply(self, number: int, option: str) -> None:
+        body = {"jsonrpc": "2.0", "id": self.question(number)["id"], "result": chosen(option)}
+        self.client.send_line(json.dumps(body).encode())
+
+    def results(self) -> list[str]:
+        """Return the results of tools that the model was told in its last request."""
+        return [text_of(m["content"]) for m in self.mock.asked[-1].messages if m.get("role") == "tool"]
+
+    def restart(self) -> None:
+        self.client = restarted(self.stage, None, self.mock.environment("openai"))
+        self.mock.on_request = self.client.trace.poke
+
+
+def chosen(option: str) -> Obj:
+    return {"outcome": {"outcome": "selected", "optionId": option}}
+
+
+def choosing(option: str) -> Answerer:
+    return lambda _request: {"result": chosen(option)}
+
+
+def silent(_request: Obj) -> None:
+    return None
+
+
+def call(tool: str, **args: object) -> Obj:
+    return {"tool": tool, "args": args}
+
+
+def write(path: str, content: str = "new\n") -> Obj:
+    return call("write", path=path, content=content)
+
+
+def bash(command: str) -> Obj:
+    return call("bash", command=command)
+
+
+def shown(card: Item) -> str:
+    """Return the text that a card shows at last."""
+    return "".join(part["content"]["text"] for part in card.fields.get("content", []) if part["type"] == "content")
+
+
+@pytest.fixture
+def play(stage: Stage) -> Iterator[Play]:
+    with MockLlm() as mock:
+        yield Play(stage, mock)
+
+
+# -- the question
+
+
+def test_a_write_is_asked_and_happens_once_it_is_allowed(play: Play) -> None:
+    target = play.stage.project / "a.txt"
+    seen: list[bool] = []
+
+    def answer(_request: Obj) -> Obj:
+        seen.append(target.exists())
+        return {"result": chosen("allow-once")}
+
+    play.person(answer)
+    stopped, (card,) = play.run(write("a.txt"))
+    (question,) = play.client.questions
+    asked = question["params"]["toolCall"]
+    diff = [{"type": "diff", "path": str(target), "newText": "new\n"}]
+    assert question["params"]["options"] == [
+        ONCE,
+        {
+            "optionId": "allow-session",
+            "name": f"Allow for this session: allow edit {target} (session)",
+            "kind": "allow_always",
+        },
+        NO,
+    ]
+    assert (asked["toolCallId"], asked["kind"], asked["content"]) == (card.id, "edit", diff)
+    assert (asked["rawInput"]["effect"], asked["rawInput"]["paths"]) == ("edit", [str(target)])
+    assert (seen, target.read_text(), card.status, stopped) == ([False], "new\n", "completed", "end_turn")
+    assert card.fields["content"][:1] == diff
+
+
+def test_an_edit_shows_the_change_that_it_makes(play: Play) -> None:
+    target = play.stage.project / "a.txt"
+    target.write_text("one\ntwo\n")
+    play.person(choosing("allow-once"))
+    edit = call("edit", path="a.txt", old_string="two", new_string="three")
+    stopped, (read, card) = play.run(call("read", path="a.txt"), edit)
+    asked = play.client.questions[0]["params"]["toolCall"]
+    assert asked["content"] == [{"type": "diff", "path": str(target), "oldText": "two", "newText": "three"}]
+    assert (asked["toolCallId"], asked["title"]) == (card.id, "Edit a.txt")
+    assert (read.status, card.status, stopped) == ("completed", "completed", "end_turn")
+    assert (len(play.client.questions), target.read_text()) == (1, "one\nthree\n")
+
+
+def test_reading_searching_and_planning_ask_nobody(play: Play) -> None:
+    (play.stage.project / "a.txt").write_text("needle\n")
+    calls = [
+        call("read", path="a.txt"),
+        call("glob", pattern="*.txt"),
+        call("grep", pattern="needle"),
+        call("list", path="."),
+        call("todo", todos=[]),
+        bash("cat a.txt | wc -l"),
+    ]
+    stopped, cards = play.run(*calls)
+    assert ([card.status for card in cards], stopped) == (["completed"] * len(calls), "end_turn")
+    assert play.client.questions == []
+
+
+REFUSALS: list[tuple[Obj, str]] = [
+    ({"result": chosen("reject-once")}, SAID_NO),
+    ({"result": chosen("allow-always-and-for-ever")}, SAID_NO),
+    ({"result": chosen("")}, SAID_NO),
+    ({"result": {"outcome": {"outcome": "selected"}}}, SAID_NO),
+    ({"result": {"outcome": {"optionId": "allow-once"}}}, SAID_NO),
+    ({"result": {"outcome": "selected", "optionId": "allow-once"}}, SAID_NO),
+    ({"result": {"outcome": {"outcome": "selected", "optionId": ["allow-once"]}}}, SAID_NO),
+    ({"result": {"outcome": {"outcome": "selected", "optionId": "Allow-Once"}}}, SAID_NO),
+    ({"result": {}}, SAID_NO),
+    ({"result": None}, SAID_NO),
+    ({"result": {"outcome": {"outcome": "cancelled"}}}, CANCELLED),
+    ({"result": "allow-once"}, NOBODY),
+    ({"error": {"code": -32000, "message": "allow-once"}}, NOBODY),
+    (METHOD_NOT_FOUND, NOBODY),
+]
+"""Answers of a client, and what the model is told."""
+
+
+def test_everything_but_a_clear_yes_is_a_no(play: Play) -> None:
+    bodies = iter([body for body, _ in REFUSALS])
+    play.person(lambda _request: next(bodies))
+    writes = [write(f"{number}.txt") for number in range(len(REFUSALS))]
+    stopped, cards = play.run(*writes, {"text": "I see."})
+    whys = [why for _, why in REFUSALS]
+    assert (stopped, [card.status for card in cards]) == ("end_turn", ["failed"] * len(REFUSALS))
+    assert ([shown(card) for card in cards], play.results()) == (whys, whys)
+    parts = [part["type"] for card in cards for part in card.fields["content"]]
+    assert (parts, list(play.stage.project.iterdir())) == (["content"] * len(REFUSALS), [])
+
+
+def test_a_cancelled_question_ends_the_turn_as_cancelled(play: Play) -> None:
+    play.person(silent)
+    play.script(write("a.txt"))
+    ident = play.client.ask(play.session, "go")
+    play.question(0)
+    play.client.notify("session/cancel", {"sessionId": play.session})
+    body = {"result": {"outcome": {"outcome": "cancelled"}}}
+    play.client.send_line(json.dumps({"jsonrpc": "2.0", "id": play.question(0)["id"], **body}).encode())
+    assert stop_reason(play.client.answer(ident)) == "cancelled"
+    (card,) = play.client.calls(play.client.turn(ident))
+    assert (card.status, list(play.stage.project.iterdir()), len(play.mock.asked)) == ("failed", [], 1)
+    play.person(choosing("allow-once"))
+    assert play.run(write("b.txt"))[0] == "end_turn"
+    assert [path.name for path in play.stage.project.iterdir()] == ["b.txt"]
+
+
+def test_a_yes_that_comes_after_the_cancellation_is_none(play: Play) -> None:
+    play.person(silent)
+    play.script(write("a.txt"))
+    ident = play.client.ask(play.session, "go")
+    play.question(0)
+    play.client.notify("session/cancel", {"sessionId": play.session})
+    assert stop_reason(play.client.answer(ident)) == "cancelled"
+    play.reply(0, "allow-once")
+    play.person(choosing("allow-once"))
+    assert play.run({"text": "ok"})[0] == "end_turn"
+    assert list(play.stage.project.iterdir()) == []
+
+
+# -- a yes for the session
+
+
+def test_a_yes_for_the_session_holds_for_that_command_alone(play: Play) -> None:
+    play.person(choosing("allow-session"))
+    commands = ["touch a", "touch a", "touch b", "touch a", "touch a b", "touch a; touch c"]
+    play.run(*map(bash, commands))
+    asked = [question["params"]["toolCall"]["rawInput"]["command"] for question in play.client.questions]
+    assert asked == ["touch a", "touch b", "touch a b", "touch a; touch c"]
+    kinds = [[option["kind"] for option in question["params"]["options"]] for question in play.client.questions]
+    assert kinds == [["allow_once", "allow_always", "reject_once"]] * 3 + [["allow_once", "reject_once"]]
+    assert not (play.stage.project / "c").exists()  # an option that was not offered is no yes
+
+
+def test_a_yes_for_the_session_holds_for_that_file_alone(play: Play) -> None:
+    play.person(choosing("allow-session"))
+    play.run(write("a.txt", "1\n"), write("a.txt", "2\n"), write("b.txt", "3\n"), write("b.txt", "4\n"))
+    asked = [question["params"]["toolCall"]["rawInput"]["paths"] for question in play.client.questions]
+    assert asked == [[str(play.stage.project / name)] for name in ("a.txt", "b.txt")]
+    other = play.client.new_session(play.stage.project)
+    play.person(choosing("reject-once"))
+    play.script(write("a.txt", "5\n"))
+    play.client.prompt(other, "go")
+    assert len(play.client.questions) == 3
+    assert (play.stage.project / "a.txt").read_text() == "2\n"
+
+
+def test_a_yes_for_once_is_for_once(play: Play) -> None:
+    play.person(choosing("allow-once"))
+    play.run(bash("touch a"), bash("touch a"))
+    assert len(play.client.questions) == 2
+
+
+# -- modes
+
+
+def test_sessions_begin_in_ask_and_say_which_modes_there_are(play: Play) -> None:
+    modes = play.opened["modes"]
+    known = [mode["id"] for mode in modes["availableModes"]]
+    assert (modes["currentModeId"], known) == ("ask", ["ask", "auto", "plan", "full"])
+    option = play.opened["configOptions"][0]
+    assert (option["id"], option["category"], option["currentValue"]) == ("mode", "mode", "ask")
+    assert [choice["value"] for choice in option["options"]] == known
+
+
+def test_auto_edits_and_runs_without_a_question(play: Play) -> None:
+    play.mode("auto")
+    stopped, cards = play.run(write("a.txt"), bash("echo more >> a.txt"))
+    assert (stopped, [card.status for card in cards]) == ("end_turn", ["completed", "completed"])
+    assert ((play.stage.project / "a.txt").read_text(), play.client.questions) == ("new\nmore\n", [])
+
+
+def test_auto_asks_about_protected_names_and_what_lies_outside(play: Play) -> None:
+    play.mode("auto")
+    play.person(choosing("reject-once"))
+    outside = play.stage.root / "outside.txt"
+    _, cards = play.run(write(str(outside)), write(".git/config"))
+    assert [card.status for card in cards] == ["failed", "failed"]
+    kinds = [[option["kind"] for option in question["params"]["options"]] for question in play.client.questions]
+    assert kinds == [["allow_once", "reject_once"]] * 2
+    assert (outside.exists(), list(play.stage.project.iterdir())) == (False, [])
+
+
+def test_what_lies_outside_is_changed_once_the_person_allows_it(play: Play) -> None:
+    play.person(choosing("allow-once"))
+    outside = play.stage.root / "outside.txt"
+    _, (card,) = play.run(write(str(outside)))
+    assert (card.status, outside.read_text(), len(play.client.questions)) == ("completed", "new\n", 1)
+
+
+def test_plan_changes_nothing_and_asks_nothing_about_edits(play: Play) -> None:
+    play.mode("plan")
+    play.person(choosing("allow-session"))
+    stopped, (card,) = play.run(write("a.txt"))
+    assert (stopped, card.status) == ("end_turn", "failed")
+    assert shown(card) == "Error: the call was not allowed: In plan mode nothing is changed."
+    assert (list(play.stage.project.iterdir()), play.client.questions) == ([], [])
+
+
+def test_a_mode_that_is_set_during_a_question_counts_for_the_next_call(play: Play) -> None:
+    play.person(silent)
+    play.script(write("a.txt"), write("b.txt"), {"text": "done"})
+    ident = play.client.ask(play.session, "go")
+    play.question(0)
+    play.mode("auto")
+    play.reply(0, "reject-once")
+    assert stop_reason(play.client.answer(ident)) == "end_turn"
+    assert [path.name for path in play.stage.project.iterdir()] == ["b.txt"]
+    assert len(play.client.questions) == 1
+
+
+def test_a_mode_that_is_set_while_a_tool_runs_counts_for_the_next_call(play: Play) -> None:
+    play.mode("auto")
+    play.script(bash("echo ready; until [ -e go ]; do :; done"), write("b.txt"))
+    ident = play.client.ask(play.session, "go")
+    output(play, "ready")
+    play.mode("plan")
+    (play.stage.project / "go").touch()
+    assert stop_reason(play.client.answer(ident)) == "end_turn"
+    statuses = [card.status for card in play.client.calls(play.client.turn(ident))]
+    assert (statuses, (play.stage.project / "b.txt").exists()) == (["completed", "failed"], False)
+
+
+def test_an_unknown_mode_is_refused_and_changes_nothing(play: Play) -> None:
+    for mode in ("yolo", "", None, 1, True, ["auto"], {"id": "auto"}, "Auto"):
+        error = play.client.error("session/set_mode", {"sessionId": play.session, "modeId": mode})
+        given = {"sessionId": play.session, "configId": "mode", "value": mode}
+        assert (error["code"], play.client.error("session/set_config_option", given)["code"]) == (-32602, -32602)
+    assert [u.fields for u in live(play.client, play.session) if u.kind == "current_mode_update"] == []
+    play.person(choosing("reject-once"))
+    play.run(write("a.txt"))
+    assert len(play.client.questions) == 1
+
+
+def test_the_mode_is_one_thing_under_two_names(play: Play) -> None:
+    client = play.client
+    start = len(client.trace.frames)
+    given = {"sessionId": play.session, "configId": "mode", "value": "auto"}
+    options = client.result("session/set_config_option", given)["configOptions"]
+    assert options[0]["currentValue"] == "auto"
+    assert client.wait_update("current_mode_update", start)["currentModeId"] == "auto"
+    assert client.wait_update("config_option_update", start)["configOptions"] == options
+    start = len(client.trace.frames)
+    play.mode("plan")
+    assert client.wait_update("current_mode_update", start)["currentModeId"] == "plan"
+    assert client.wait_update("config_option_update", start)["configOptions"][0]["currentValue"] == "plan"
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/resume", "session/fork"])
+def test_the_mode_survives_the_process(play: Play, method: str) -> None:
+    play.stage.oracle = schema.unstable
+    play.mode("auto")
+    play.run({"text": "ok"})
+    play.client.trace.excuse(1)
+    play.client.agent.kill()
+    client = play.stage.client(None, play.mock.environment("openai"), options=["--unstable"])
+    client.initialize()
+    params = {"sessionId": play.session, "cwd": str(play.stage.project), "mcpServers": []}
+    opened = client.result(method, params)
+    assert opened["modes"]["currentModeId"] == "auto"
+    assert opened["configOptions"][0]["currentValue"] == "auto"
+    play.script(write("a.txt"))
+    client.prompt(opened.get("sessionId", play.session), "go")
+    assert (client.questions, (play.stage.project / "a.txt").read_text()) == ([], "new\n")
+
+
+# -- commands
+
+
+def output(play: Play, words: str) -> Obj:
+    """Wait until a running call shows these words; return the update."""
+
+    def seen() -> Obj | None:
+        for update in live(play.client, play.session):
+            if update.kind == "tool_call_update" and update.fields["status"] == "in_progress":
+                texts = [part["content"]["text"] for part in update.fields.get("content", [])]
+                if words in "".join(texts):
+                    return update.fields
+        return None
+
+    found = play.client.trace.wait(seen, 15)
+    assert found is not None, f"{words!r} is never shown"
+    return found
+
+
+def test_output_is_shown_while_the_command_runs(play: Play) -> None:
+    play.mode("auto")
+    play.script(bash("echo first; until [ -e go ]; do :; done; echo second; exit 3"), {"text": "ok"})
+    ident = play.client.ask(play.session, "go")
+    update = output(play, "first")
+    assert update["content"] == [{"type": "content", "content": {"type": "text", "text": "first\n"}}]
+    (play.stage.project / "go").touch()
+    assert stop_reason(play.client.answer(ident)) == "end_turn"
+    (card,) = play.client.calls(play.client.turn(ident))
+    assert (card.id, card.status) == (update["toolCallId"], "completed")
+    text = "first\nsecond\n[exit code 3]"
+    assert (shown(card), play.results()) == (text, [text])
+
+
+def running(mark: str) -> list[str]:
+    """Return the processes of this machine whose command has the mark."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in words:
+            found.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("form", ["sleep {0}", "trap '' TERM; sleep {0}", "(setsid sleep {0} &) ; sleep {0}"])
+def test_a_cancelled_command_leaves_no_process(play: Play, form: str) -> None:
+    play.mode("auto")
+    mark = f"864{uuid.uuid4().int % 10**9}"
+    play.script(bash(f"echo ready; {form.format(mark)}"))
+    ident = play.client.ask(play.session, "go")
+    output(play, "ready")
+    play.client.notify("session/cancel", {"sessionId": play.session})
+    assert stop_reason(play.client.answer(ident)) == "cancelled"
+    (card,) = play.client.calls(play.client.turn(ident))
+    assert (card.status, running(mark)) == ("failed", [])
+
+
+def has_box() -> bool:
+    """Return whether commands can be confined on this machine, as the command that looks says."""
+    done = subprocess.run(
+        [sys.executable, "-m", "acp_server", "doctor", "--json"], capture_output=True, timeout=60, check=False
+    )
+    findings = json.loads(done.stdout)["findings"]
+    return any(found["subject"] == "confinement" and found["state"] == "ok" for found in findings)
+
+
+def test_a_command_changes_nothing_outside_of_the_workspace(play: Play) -> None:
+    if not has_box():
+        pytest.skip("nothing confines commands on this machine")
+    play.mode("auto")
+    outside = play.stage.root / "home" / "outside.txt"
+    stopped, (card,) = play.run(bash(f"echo x > inside.txt; echo x > {outside}"))
+    assert (stopped, outside.exists()) == ("end_turn", False)
+    assert (play.stage.project / "inside.txt").read_text() == "x\n"
+    assert "[exit code 0]" not in shown(card)
+
+
+# -- the plan
+
+
+def test_the_plan_is_shown_whole_each_time_and_again_on_load(play: Play) -> None:
+    first = [{"content": "look", "status": "in_progress"}, {"content": "act", "status": "pending"}]
+    second = [{"content": "look", "status": "completed"}, {"content": "act", "status": "in_progress"}]
+    play.run(call("todo", todos=first), call("todo", todos=second))
+    expected = [[{**item, "priority": "medium"} for item in plan] for plan in (first, second)]
+    plans = [update.fields["entries"] for update in live(play.client, play.session) if update.kind == "plan"]
+    assert plans == expected
+    play.restart()
+    replay = load(play.client, play.session, play.stage.project)
+    assert [update.fields["entries"] for update in replay if update.kind == "plan"] == expected
+
+
+def test_a_plan_with_two_items_at_once_is_refused(play: Play) -> None:
+    both = [{"content": name, "status": "in_progress"} for name in ("a", "b")]
+    _, (card,) = play.run(call("todo", todos=both))
+    assert card.status == "failed"
+    assert [update for update in live(play.client, play.session) if update.kind == "plan"] == []
+
+
+# -- loading
+
+
+def without_progress(items: Sequence[object]) -> list[Obj]:
+    """Return the updates of calls and plans; output of a running command is shown once and kept in its result."""
+    updates = [item for item in items if isinstance(item, dict)]
+    return [item for item in updates if item.get("status") != "in_progress" or "rawInput" in item]
+
+
+def test_cards_are_replayed_as_they_were_shown(play: Play) -> None:
+    answers: Iterator[str] = iter(["allow-once", "allow-once", "reject-once", "allow-once"])
+    play.person(lambda _request: {"result": chosen(next(answers))})
+    (play.stage.project / "a.txt").write_text("one\ntwo\n")
+    edit = call("edit", path="a.txt", old_string="two", new_string="three")
+    play.run(
+        call("read", path="a.txt"),
+        edit,
+        write("b.txt"),
+        write("c.txt"),
+        bash("printf out; exit 2"),
+        {"calls": [call("read", path="b.txt"), call("read", path="gone.txt"), call("nothing", a=1)]},
+        call("todo", todos=[{"content": "look", "status": "pending"}]),
+    )
+    before = without_progress(merged(live(play.client, play.session)))
+    play.restart()
+    assert without_progress(merged(load(play.client, play.session, play.stage.project))) == before
+    ended = [item["status"] for item in before if item.get("status") in ("completed", "failed")]
+    assert ended == [
+        *["completed", "completed", "completed", "failed", "completed"],
+        *["completed", "failed", "failed", "completed"],
+    ]
+    diffs = [part for item in before for part in item.get("content", ()) if part["type"] == "diff"]
+    assert {diff["path"] for diff in diffs} == {str(play.stage.project / name) for name in ("a.txt", "b.txt", "c.txt")}
