@@ -19,14 +19,14 @@ from typing import Any, Final, Literal, TypeAlias
 from acp_server.base.errors import ServerError
 from acp_server.base.values import value
 from acp_server.sandbox.bwrap import bwrap_argv
-from acp_server.sandbox.environment import search_path, tool_environment
+from acp_server.sandbox.environment import proxy_variables, search_path, tool_environment
 from acp_server.sandbox.facts import Host
 from acp_server.sandbox.landlock import grants
 from acp_server.sandbox.leftovers import Hold, Leftovers
 from acp_server.sandbox.limits import RESOURCES, Resources, limited
 from acp_server.sandbox.lists import within
 from acp_server.sandbox.policy import Level, Policy
-from acp_server.sandbox.profile import Empties, Layout, effective_level, mounts, writable_places
+from acp_server.sandbox.profile import Empties, Layout, Mount, effective_level, mounts, writable_places
 from acp_server.sandbox.quarantine import Quarantine
 from acp_server.sandbox.seccomp import seccomp_program
 from acp_server.sandbox.survey import survey
@@ -45,6 +45,12 @@ ENFORCEMENT: Final[Mapping[BoxKind, Enforcement]] = {
 SHELL: Final = ("/bin/bash", "--noprofile", "--norc", "-c")
 """What a command line is given to; its text is the next word."""
 
+SYSTEM_PYTHON: Final = "/usr/bin/python3"
+EGRESS: Final = "/run/acp-server-egress.sock"
+PROXY_PORT: Final = 3128
+"""Where the way out is, in a box that has one."""
+
+_RELAY: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "relay.py")
 _LAUNCHER: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "main.py")
 
 
@@ -104,8 +110,13 @@ class ConfinedCommand:
         self._endings.append(step)
 
 
-def confine(policy: Policy, argv: Sequence[str], cwd: str, backend: Backend) -> ConfinedCommand:
+def confine(
+    policy: Policy, argv: Sequence[str], cwd: str, backend: Backend, *, egress: str | None = None
+) -> ConfinedCommand:
     """Return the command in its box.
+
+    `egress` is the socket of a proxy for the policy's allow-list; without it, and in the partial box, an allow-list is
+    no network.
 
     Raises:
         ServerError: SANDBOX_UNAVAILABLE below full-access when there is no box, INVALID_CWD for a directory that is
@@ -125,7 +136,7 @@ def confine(policy: Policy, argv: Sequence[str], cwd: str, backend: Backend) -> 
         )
     command = ConfinedCommand((), real, {}, policy.level, backend.kind, network=policy.network.mode == "on")
     try:
-        _fill(command, policy, argv, backend)
+        _fill(command, policy, argv, backend, egress if policy.network.mode == "allow-list" else None)
     except OSError as error:
         command.close()
         raise ServerError("SANDBOX_FAILED", f"The sandbox could not be prepared: {error.strerror}.") from error
@@ -154,7 +165,7 @@ def _environment(policy: Policy, host: Host, *, private: bool) -> dict[str, str]
     )
 
 
-def _fill(command: ConfinedCommand, policy: Policy, argv: Sequence[str], backend: Backend) -> None:
+def _fill(command: ConfinedCommand, policy: Policy, argv: Sequence[str], backend: Backend, egress: str | None) -> None:
     host = backend.host
     hold = backend.leftovers.hold(policy.workspace)
     command.at_end(hold.release)
@@ -174,6 +185,10 @@ def _fill(command: ConfinedCommand, policy: Policy, argv: Sequence[str], backend
     command.status = read
     command.at_end(lambda: os.close(read))
     rows = mounts(policy, host, layout, empties)
+    if egress is not None:
+        rows = (*rows, Mount("ro", EGRESS, egress))
+        inner = (*_relay(), *inner)
+        command.environment = {**command.environment, **proxy_variables(PROXY_PORT)}
     if backend.kind == "bubblewrap":
         filter_end = _filled_pipe(seccomp_program(host.machine))
         command.descriptors = (write, filter_end)
@@ -228,9 +243,16 @@ def _launch(command: ConfinedCommand, inner: Sequence[str], status: int, backend
     command.argv = (python, "-I", "-S", _LAUNCHER, str(descriptor), str(status), "--", *inner)
 
 
+def _relay() -> tuple[str, ...]:
+    """Return the start of a command that has a way to the proxy first; it runs inside of the box."""
+    python = SYSTEM_PYTHON if os.path.exists(SYSTEM_PYTHON) else os.path.realpath(sys.executable)
+    with open(_RELAY, encoding="utf-8") as file:
+        return (python, "-I", "-S", "-c", file.read(), EGRESS, str(PROXY_PORT))
+
+
 def _interpreter(writable: Sequence[str]) -> str:
     """Return a Python that no tool can have changed."""
-    for path in (sys.executable, "/usr/bin/python3"):
+    for path in (sys.executable, SYSTEM_PYTHON):
         if path and os.path.exists(path) and not any(within(os.path.realpath(path), place) for place in writable):
             return os.path.realpath(path) if any(within(path, place) for place in writable) else path
     raise ServerError("SANDBOX_FAILED", "Every Python here lies in a directory that tools may write.")

@@ -141,6 +141,14 @@ def tool_environment(
     return made
 
 
+def proxy_variables(port: int) -> dict[str, str]:
+    """Return the variables by which programs find a proxy on their loopback."""
+    address = f"http://127.0.0.1:{port}"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+    nearby = "localhost,127.0.0.1,::1"
+    return dict.fromkeys(names, address) | {"NO_PROXY": nearby, "no_proxy": nearby}
+
+
 def _check(name: str, value: str, marked: frozenset[str]) -> None:
     if name.upper() in FORBIDDEN or name.startswith(("LD_", "DYLD_", "BASH_FUNC_", "GIT_CONFIG")):
         raise ServerError("FORBIDDEN_VARIABLE", f"The variable {name} cannot be passed on to tools.")

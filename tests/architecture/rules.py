@@ -47,6 +47,7 @@ PURE: tuple[str, ...] = (
     "sandbox.bwrap",
     "sandbox.environment",
     "sandbox.facts",
+    "sandbox.hosts",
     "sandbox.landlock",
     "sandbox.limits",
     "sandbox.lists",
