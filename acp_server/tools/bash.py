@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from acp_server.base.errors import ServerError
 from acp_server.base.values import replace
 from acp_server.messages.blocks import TextBlock
-from acp_server.sandbox.confine import Backend, confine
-from acp_server.sandbox.limits import LIMITS
+from acp_server.sandbox.confine import Backend, ConfinedCommand, confine
+from acp_server.sandbox.limits import LIMITS, Limits
 from acp_server.sandbox.process import CommandOutcome, run_command
 from acp_server.tools.live_output import LiveOutput
 from acp_server.tools.tool import Card, Effect, ToolContext, ToolError, ToolResult
@@ -65,14 +65,23 @@ class BashTool:
             argv = ("bash", "--noprofile", "--norc", "-c", arguments.command)
             boxed = await asyncio.to_thread(confine, context.policy, argv, context.cwd, backend)
             limits = replace(LIMITS, wall_seconds=float(arguments.timeout_seconds))
-            live = LiveOutput(context.progress, asyncio.get_running_loop().time)
-            outcome = await run_command(boxed, limits=limits, cancel=context.cancel, on_output=live)
+            outcome = await _shown(boxed, limits, context)
         except ServerError as error:
             raise ToolError(error.code, error.message) from error
         text = describe(outcome, arguments.timeout_seconds)
         if outcome.timed_out or outcome.flooded or outcome.cancelled:
             raise ToolError("COMMAND_STOPPED", text)
         return ToolResult((TextBlock(text),), raw_output={"exitCode": outcome.exit_code})
+
+
+async def _shown(boxed: ConfinedCommand, limits: Limits, context: ToolContext) -> CommandOutcome:
+    """Run the command and show its output as it comes."""
+    loop = asyncio.get_running_loop()
+    live = LiveOutput(context.progress, loop.time, loop.call_later)
+    try:
+        return await run_command(boxed, limits=limits, cancel=context.cancel, on_output=live)
+    finally:
+        live.close()
 
 
 def describe(outcome: CommandOutcome, limit_seconds: int) -> str:
