@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from typing import Any
+
+from acp_server.acp.tool_cards import OUTPUT_LENGTH, ToolCards
+
+PLACE = {"turn": 1, "step": 1}
+DIFF = {"type": "diff", "path": "/p/a", "oldText": "x", "newText": "y"}
+VIEW = {"title": "Edit a", "kind": "edit", "diffs": [{"path": "/p/a", "old": "x", "new": "y"}]}
+FACE = {"toolCallId": "c", "name": "edit", "title": "Edit a", "kind": "edit"}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "content", "content": {"type": "text", "text": words}}
+
+
+def started(cards: ToolCards, view: dict[str, Any] | None = None, ident: str = "c") -> list[dict[str, Any]]:
+    data = {**PLACE, "callId": ident, "name": "edit", "arguments": '{"path": "a"}'}
+    return list(cards.started(data if view is None else {**data, "view": view}))
+
+
+def result(words: str, *, failed: bool = False, card: dict[str, Any] | None = None, ident: str = "c") -> dict[str, Any]:
+    block = {"toolCallId": ident, "content": [{"type": "text", "text": words}], "isError": failed}
+    data: dict[str, Any] = {**PLACE, "message": {"content": [block]}}
+    return data if card is None else {**data, "meta": {"card": card}}
+
+
+def test_a_call_is_drawn_as_its_tool_says_from_its_start_on() -> None:
+    cards = ToolCards()
+    assert started(cards, VIEW) == [
+        {
+            "sessionUpdate": "tool_call",
+            "toolCallId": "c",
+            "name": "edit",
+            "title": "edit",
+            "kind": "other",
+            "status": "pending",
+        },
+        {
+            "sessionUpdate": "tool_call_update",
+            **FACE,
+            "content": [DIFF],
+            "status": "in_progress",
+            "rawInput": {"path": "a"},
+        },
+    ]
+
+
+def test_output_stands_behind_the_diffs_while_the_call_runs() -> None:
+    cards = ToolCards()
+    started(cards, VIEW)
+    update = {"sessionUpdate": "tool_call_update", **FACE, "status": "in_progress"}
+    assert list(cards.progressed("c", "out")) == [{**update, "content": [DIFF, text("out")]}]
+    assert list(cards.progressed("c", "out more")) == [{**update, "content": [DIFF, text("out more")]}]
+    assert list(cards.progressed("c", "")) == [{**update, "content": [DIFF]}]
+
+
+def test_of_long_output_the_end_is_shown() -> None:
+    cards = ToolCards()
+    started(cards)
+    (update,) = cards.progressed("c", "a" * OUTPUT_LENGTH + "b")
+    assert update["content"] == [text("a" * (OUTPUT_LENGTH - 1) + "b")]
+
+
+def test_output_of_a_call_that_does_not_run_shows_nothing() -> None:
+    cards = ToolCards()
+    assert cards.progressed("c", "out") == ()
+    cards.named(PLACE, "c", "edit")
+    assert cards.progressed("c", "out") == ()
+    started(cards)
+    cards.ended(result("done"))
+    assert cards.progressed("c", "out") == ()
+
+
+def test_output_goes_under_the_id_that_the_client_knows() -> None:
+    cards = ToolCards()
+    started(cards)
+    cards.ended(result("done"))
+    started(cards)
+    (update,) = cards.progressed("c", "out")
+    assert (cards.wire_id("c"), update["toolCallId"]) == ("c#1.1", "c#1.1")
+    assert cards.wire_id("unknown") == "unknown"
+
+
+def test_a_result_may_bring_a_better_card() -> None:
+    cards = ToolCards()
+    started(cards, VIEW)
+    better = {**VIEW, "title": "Edited a", "locations": [{"path": "/p/a", "line": 3}]}
+    assert list(cards.ended(result("done", card=better))) == [
+        {
+            "sessionUpdate": "tool_call_update",
+            **FACE,
+            "title": "Edited a",
+            "locations": [{"path": "/p/a", "line": 3}],
+            "content": [DIFF, text("done")],
+            "status": "completed",
+        }
+    ]
+
+
+def test_a_change_that_failed_shows_no_diff() -> None:
+    cards = ToolCards()
+    started(cards, VIEW)
+    (update,) = cards.ended(result("no", failed=True))
+    assert (update["status"], update["content"]) == ("failed", [text("no")])
+
+
+def test_a_change_that_was_cancelled_shows_no_diff() -> None:
+    cards = ToolCards()
+    started(cards, VIEW)
+    (update,) = cards.close_all("cancelled")
+    assert (update["status"], update["content"]) == ("failed", [text("cancelled")])
