@@ -35,16 +35,16 @@ def carriers(tag: str) -> list[int]:
 def wait_for(tag: str, least: int, seconds: float) -> int:
     """Return how many carriers there are, once there are that many or the time is over."""
     end = time.monotonic() + seconds
-    while len(carriers(tag)) < least and time.monotonic() < end:
-        time.sleep(0.02)
-    return len(carriers(tag))
+    while (count := len(carriers(tag))) < least and time.monotonic() < end:
+        time.sleep(0.1)
+    return count
 
 
 def wait_for_none(tag: str, seconds: float) -> list[int]:
     end = time.monotonic() + seconds
-    while carriers(tag) and time.monotonic() < end:
-        time.sleep(0.02)
-    return carriers(tag)
+    while (left := carriers(tag)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return left
 
 
 def hostile(made: Stage, tag: str, **more: object) -> dict[str, object]:
