@@ -397,15 +397,16 @@ def output(play: Play, words: str) -> Obj:
 
 def test_output_is_shown_while_the_command_runs(play: Play) -> None:
     play.mode("auto")
-    play.script(bash("echo first; until [ -e go ]; do :; done; echo second; exit 3"), {"text": "ok"})
+    wait = "until [ -e go ]; do :; done"
+    play.script(bash(f"echo first; cat /dev/null; echo second; {wait}; echo third; exit 3"), {"text": "ok"})
     ident = play.client.ask(play.session, "go")
-    update = output(play, "first")
-    assert update["content"] == [{"type": "content", "content": {"type": "text", "text": "first\n"}}]
+    update = output(play, "second")
+    assert update["content"] == [{"type": "content", "content": {"type": "text", "text": "first\nsecond\n"}}]
     (play.stage.project / "go").touch()
     assert stop_reason(play.client.answer(ident)) == "end_turn"
     (card,) = play.client.calls(play.client.turn(ident))
     assert (card.id, card.status) == (update["toolCallId"], "completed")
-    text = "first\nsecond\n[exit code 3]"
+    text = "first\nsecond\nthird\n[exit code 3]"
     assert (shown(card), play.results()) == (text, [text])
 
 
@@ -454,6 +455,26 @@ def test_a_command_changes_nothing_outside_of_the_workspace(play: Play) -> None:
     assert (stopped, outside.exists()) == ("end_turn", False)
     assert (play.stage.project / "inside.txt").read_text() == "x\n"
     assert "[exit code 0]" not in shown(card)
+
+
+def test_a_command_is_confined_as_the_mode_says_in_which_it_was_asked(play: Play) -> None:
+    if not has_box():
+        pytest.skip("nothing confines commands on this machine")
+    outside = [play.stage.root / "home" / name for name in ("one.txt", "two.txt")]
+    play.person(silent)
+    play.script(*(bash(f"echo x > {path}") for path in outside))
+    ident = play.client.ask(play.session, "go")
+    play.question(0)
+    play.mode("full")
+    play.reply(0, "allow-once")
+    play.reply(1, "allow-once")
+    assert stop_reason(play.client.answer(ident)) == "end_turn"
+    assert [path.exists() for path in outside] == [False, True]
+    reasons = [question["params"]["toolCall"]["rawInput"]["reason"] for question in play.client.questions]
+    assert reasons == [
+        "Each command that does more than look is asked in this mode.",
+        "It would run without any confinement.",
+    ]
 
 
 # -- the plan
