@@ -29,6 +29,9 @@ from acp_server.session.header import SessionHeader
 SETTLED_NS: Final = 2_000_000_000
 """A directory changed more recently than this may change again within the same tick of its time."""
 
+IN_MEMORY_NS: Final = 30_000_000_000
+"""How long the rows live in memory when the file could not be used, for instance because others were busy with it."""
+
 RECHECKED: Final = 200
 _ROUNDS: Final = 3
 _ENCODINGS: Final[tuple[Encoding, ...]] = ("zstd", "none")
@@ -42,7 +45,9 @@ class Catalog:
         self._io = io
         self._root = root
         self._now_ns = now_ns
-        self._db = CatalogDb(f"{root}/{CATALOG_NAME}")
+        self._path = f"{root}/{CATALOG_NAME}"
+        self._db = CatalogDb(self._path)
+        self._in_memory_until: int | None = None
         self._guard = Lock()
 
     def page(self, cwd: str | None, after: tuple[int, str] | None, limit: int) -> tuple[list[Row], bool, list[Row]]:
@@ -70,8 +75,11 @@ class Catalog:
             self._db.close()
 
     def _with_db(self, action: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        """Run one transaction; after damage once more on rows made anew, and at last on none but memory."""
+        """Run one transaction; after damage once more on rows made anew, and at last on memory for a while."""
         with self._guard:
+            if self._in_memory_until is not None and self._now_ns() > self._in_memory_until:
+                self._db.close()
+                self._db, self._in_memory_until = CatalogDb(self._path), None
             for _ in range(2):
                 try:
                     with self._db.transaction() as connection:
@@ -80,7 +88,7 @@ class Catalog:
                     self._db.close()
                 except sqlite3.DatabaseError:
                     self._db.start_over()
-            self._db = CatalogDb(":memory:")
+            self._db, self._in_memory_until = CatalogDb(db.MEMORY), self._now_ns() + IN_MEMORY_NS
             with self._db.transaction() as connection:
                 return action(connection)
 

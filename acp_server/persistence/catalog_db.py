@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
@@ -17,7 +18,13 @@ from typing import Final, Literal, TypeAlias
 
 SCHEMA_VERSION: Final = 1
 APPLICATION_ID: Final = 0x41435053
-_BUSY_SECONDS: Final = 1.0
+MEMORY: Final = ":memory:"
+_BUSY_SECONDS: Final = 5.0
+_ATTEMPTS: Final = 6
+_PAUSE_SECONDS: Final = 0.02
+_PRIMARY: Final = 0xFF
+_TAKEN: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+"""Processes that make one file's tables at the same time are in each other's way, and SQLite does not always wait."""
 
 RowState: TypeAlias = Literal["ok", "empty", "broken", "pending"]
 
@@ -89,14 +96,20 @@ class CatalogDb:
                 Path(self._path + suffix).unlink()
 
     def _open(self) -> sqlite3.Connection:
-        for _ in range(2):
+        for attempt in range(1, 1 if self._path == MEMORY else _ATTEMPTS + 1):
             try:
                 return _connect(self._path)
-            except (sqlite3.OperationalError, OSError):
+            except OSError:
                 break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & _PRIMARY not in _TAKEN:
+                    break
+                time.sleep(attempt * _PAUSE_SECONDS)
             except sqlite3.Error:
+                if attempt > 1:
+                    break
                 self.start_over()
-        return _prepared(sqlite3.connect(":memory:", check_same_thread=False))
+        return _prepared(sqlite3.connect(MEMORY, check_same_thread=False))
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -152,19 +152,7 @@ class JsonlPersistence:
         size = max(1, min(limit, LARGEST_PAGE))
         changed = [held.files for held in self._held.values() if held.files.summary != held.files.noted]
         rows, more, broken = await self._run(lambda: self._page(changed, cwd, after, size))
-        entries = tuple(
-            SessionEntry(
-                SessionId(row.id),
-                row.cwd,
-                row.created_at,
-                row.updated_ns // 1_000_000,
-                row.title,
-                row.events,
-                row.turns,
-                None if row.parent is None else SessionId(row.parent),
-            )
-            for row in rows
-        )
+        entries = tuple(_entry(row, self._held.get(SessionId(row.id))) for row in rows)
         self._learn([row for row in rows if row.events is None and row.id not in self._held])
         unreadable = tuple(BrokenEntry(f"{row.project}/{row.segment}", row.reason or "") for row in broken)
         return SessionPage(entries, encode_cursor(rows[-1].updated_ns, rows[-1].id) if more else None, unreadable)
@@ -273,6 +261,17 @@ class JsonlPersistence:
     def _require_free(self, session_id: SessionId) -> None:
         if session_id in self._held:
             raise PersistenceError("SESSION_ALREADY_EXISTS", f"The session {session_id} is open in this process.")
+
+
+def _entry(row: Row, held: _Held | None) -> SessionEntry:
+    """Return a line of the list; of a session that is held here, what it is known to be and not what a row says."""
+    title, events, turns = row.title, row.events, row.turns
+    if held is not None:
+        summary = held.files.summary
+        title, events, turns = summary.title, held.files.stored, summary.turns
+    parent = None if row.parent is None else SessionId(row.parent)
+    updated = row.updated_ns // 1_000_000
+    return SessionEntry(SessionId(row.id), row.cwd, row.created_at, updated, title, events, turns, parent)
 
 
 def _events(held: _Held) -> EventLog | None:

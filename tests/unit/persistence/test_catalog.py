@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 
-from acp_server.persistence.catalog import Catalog
+from acp_server.persistence import catalog_db
+from acp_server.persistence.catalog import IN_MEMORY_NS, Catalog
 from acp_server.persistence.io_port import OpenMode
+from acp_server.persistence.paths import CATALOG_NAME
 from acp_server.persistence.posix_io import PosixIo
 from acp_server.persistence.summary import Summary, summarize
 from tests.support.logs import event, whole_turn
@@ -110,6 +113,32 @@ def test_without_a_place_for_the_catalog_the_list_still_works(tmp_path: Path) ->
     (tmp_path / ".catalog.sqlite").mkdir()
     catalog = Catalog(PosixIo(), str(tmp_path))
     assert ids(catalog) == ["a"]
+    catalog.close()
+
+
+def test_a_catalog_that_others_are_busy_with_is_used_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog_db, "_BUSY_SECONDS", 0.0)
+    monkeypatch.chdir(tmp_path)
+    now = [time.time_ns()]
+    catalog = Catalog(PosixIo(), str(tmp_path), lambda: now[0])
+    add(tmp_path, "a", 1_000)
+    assert ids(catalog) == ["a"]
+    other = sqlite3.connect(tmp_path / CATALOG_NAME)
+
+    def on_file() -> list[str]:
+        return [str(row[0]) for row in other.execute("select id from sessions order by id")]
+
+    other.execute("begin immediate")
+    add(tmp_path, "b", 2_000)
+    assert ids(catalog) == ["b", "a"]
+    other.rollback()
+    assert (ids(catalog), on_file()) == (["b", "a"], ["a"])
+    now[0] += IN_MEMORY_NS + 1
+    assert (ids(catalog), on_file()) == (["b", "a"], ["a", "b"])
+    assert not (tmp_path / catalog_db.MEMORY).exists()
+    other.close()
     catalog.close()
 
 
