@@ -90,11 +90,13 @@ def cases(kind: str) -> Stage:
     return Stage(f"cases-{kind}", argv, count_cases, (f"tests/cases/{kind}",))
 
 
+_INSTALL = "from tests.support import node, system_packages; node.modules(); system_packages.install()"
+
 STAGES: tuple[Stage, ...] = (
     Stage("lint", (sys.executable, "-m", "ruff", "check", "."), count_one),
     Stage("format", (sys.executable, "-m", "ruff", "format", "--check", "."), count_one),
     Stage("types", (sys.executable, "-m", "mypy"), count_one),
-    Stage("packages", (sys.executable, "-c", "from tests.support import node; node.modules()"), count_one),
+    Stage("packages", (sys.executable, "-c", _INSTALL), count_one),
     pytest("architecture", "tests/architecture"),
     pytest("unit", "tests/unit", "tests/support"),
     pytest("laws", "tests/laws"),

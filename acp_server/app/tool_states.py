@@ -15,7 +15,8 @@ from acp_server.sandbox.confine import Backend
 from acp_server.sandbox.facts import Host
 from acp_server.sandbox.fence import Roots
 from acp_server.sandbox.host import read_host
-from acp_server.sandbox.probe import probe
+from acp_server.sandbox.leftovers import Leftovers
+from acp_server.sandbox.probe import leftovers_of, probe
 from acp_server.tools.bash import BashTool
 from acp_server.tools.file_tools import file_tools
 from acp_server.tools.files import FileAccess, SeenFiles
@@ -38,6 +39,7 @@ class ToolStates:
         self._states: dict[str, _State] = {}
         self._lock = threading.Lock()
         self._host: Host | None = None
+        self._leftovers: Leftovers | None = None
         self._backend: Backend | None = None
 
     @property
@@ -54,12 +56,20 @@ class ToolStates:
                 self._host = read_host(self._environment, places.state, own)
             return self._host
 
-    def backend(self) -> Backend:
-        """Return the box that commands get, found by trying."""
+    def leftovers(self) -> Leftovers:
+        """Return the journals by which the next process takes away what a crash of this one leaves."""
         host = self.host()
         with self._lock:
+            if self._leftovers is None:
+                self._leftovers = leftovers_of(host)
+            return self._leftovers
+
+    def backend(self) -> Backend:
+        """Return the box that commands get, found by trying."""
+        host, leftovers = self.host(), self.leftovers()
+        with self._lock:
             if self._backend is None:
-                self._backend = probe(host)
+                self._backend = probe(host, leftovers=leftovers)
             return self._backend
 
     def access(self, context: ToolContext) -> FileAccess:
@@ -69,7 +79,7 @@ class ToolStates:
             policy = context.policy
             state = _State(Roots((policy.workspace, *policy.roots)), SeenFiles())
             self._states[context.session_id] = state
-        files = LocalFiles(state.roots, context.policy, self.host())
+        files = LocalFiles(state.roots, context.policy, self.host(), self.leftovers())
         return FileAccess(files, state.seen, _keep_nothing)
 
     def closed(self, session_id: str) -> None:

@@ -33,9 +33,14 @@ _REASONS: Final = {
 }
 
 
-def probe(host: Host, kinds: Iterable[BoxKind] = LADDER) -> Backend:
+def leftovers_of(host: Host) -> Leftovers:
+    """Return the journals of what must not outlive a command or a write; one a process is enough."""
+    return Leftovers(os.path.join(host.state, "sandbox", "leftovers"))
+
+
+def probe(host: Host, kinds: Iterable[BoxKind] = LADDER, leftovers: Leftovers | None = None) -> Backend:
     """Return the first box of `kinds` that holds, and sweep what a crash left in workspaces; blocks for a moment."""
-    leftovers = Leftovers(os.path.join(host.state, "sandbox", "leftovers"))
+    leftovers = leftovers or leftovers_of(host)
     leftovers.sweep()
     passed_over: list[str] = []
     for kind in kinds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from acp_server.base.errors import ServerError
 from acp_server.base.values import replace
 from acp_server.messages.blocks import TextBlock
-from acp_server.sandbox.confine import Backend, ConfinedCommand, confine
+from acp_server.sandbox.confine import SHELL, Backend, ConfinedCommand, confine
 from acp_server.sandbox.limits import LIMITS, Limits
 from acp_server.sandbox.process import CommandOutcome, run_command
 from acp_server.tools.live_output import LiveOutput
@@ -62,8 +62,7 @@ class BashTool:
         """See Tool. A command that ends by itself has run, whatever its exit code; one that was stopped has not."""
         try:
             backend = await asyncio.to_thread(self._backend)
-            argv = ("bash", "--noprofile", "--norc", "-c", arguments.command)
-            boxed = await asyncio.to_thread(confine, context.policy, argv, context.cwd, backend)
+            boxed = await _boxed(context, (*SHELL, arguments.command), backend)
             limits = replace(LIMITS, wall_seconds=float(arguments.timeout_seconds))
             outcome = await _shown(boxed, limits, context)
         except ServerError as error:
@@ -72,6 +71,21 @@ class BashTool:
         if outcome.timed_out or outcome.flooded or outcome.cancelled:
             raise ToolError("COMMAND_STOPPED", text)
         return ToolResult((TextBlock(text),), raw_output={"exitCode": outcome.exit_code})
+
+
+async def _boxed(context: ToolContext, argv: Sequence[str], backend: Backend) -> ConfinedCommand:
+    """Return the command in its box; one that nobody waits for any more gives back what it holds."""
+    making = asyncio.ensure_future(asyncio.to_thread(confine, context.policy, argv, context.cwd, backend))
+    try:
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        making.add_done_callback(_give_back)
+        raise
+
+
+def _give_back(making: asyncio.Future[ConfinedCommand]) -> None:
+    if not making.cancelled() and making.exception() is None:
+        making.result().close()
 
 
 async def _shown(boxed: ConfinedCommand, limits: Limits, context: ToolContext) -> CommandOutcome:
