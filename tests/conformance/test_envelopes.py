@@ -138,7 +138,7 @@ def test_params_that_are_no_object_are_invalid(client: Client, params: object) -
 
 
 @pytest.mark.parametrize(
-    "method", ["no/such", "_own/method", "nes/start", "session/set_model", "fs/read_text_file", ""]
+    "method", ["no/such", "_own/method", "nes/start", "session/set_models", "fs/read_text_file", ""]
 )
 def test_an_unknown_method_is_named_in_the_error(client: Client, method: str) -> None:
     error = client.error(method)
