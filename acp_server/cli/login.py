@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -32,6 +33,7 @@ def run(arguments: Sequence[str]) -> int:
         print(f"acp-server: {error.message}", file=sys.stderr)
         return 1
     except (KeyboardInterrupt, EOFError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # another one would break the ending and change the exit code
         print("\nacp-server: nothing was stored", file=sys.stderr)
         return 130
     return 0
