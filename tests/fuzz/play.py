@@ -99,7 +99,7 @@ def _round(client: Client, lines: list[Line], random: Random) -> list[str]:
         size = random.choice((1, 17, 4096, 65536, len(data)))
         wrong = client.agent.write(data[:size])
         if wrong:
-            return [f"{wrong} (exit code {client.agent.popen.poll()})"]
+            return [f"{wrong} (exit code {client.agent.wait_exit(5)})"]
         data = data[size:]
     idents = [line.ident for line in lines if line.ident is not None]
 
