@@ -227,7 +227,7 @@ def _load_models(tables: Registries, reachable: ConfiguredModels) -> ModelRuntim
         config = reachable.default()
         entry = None if config is None else tables.adapters.find(config.provider)
         if entry is not None and not entry.only_named:
-            models.load_http()
+            models.load_http(entry.name)
     return models
 
 

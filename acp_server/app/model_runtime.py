@@ -10,16 +10,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from acp_server.app.keys import KeySource
+from acp_server.app.late_wire import LateWire
 from acp_server.app.later_transport import LaterTransport
 from acp_server.app.model_facts import ModelFacts
 from acp_server.app.model_listing import known_of, listed
 from acp_server.app.providers import ModelKit, ModelOffer
 from acp_server.base.cancel import CancelToken
 from acp_server.llm.adapter import Adapter, ModelInfo, WireProtocol
-from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol
-from acp_server.llm.adapters.chat.dialects import DIALECTS, dialect_for
-from acp_server.llm.adapters.chat.protocol import ChatProtocol
-from acp_server.llm.adapters.responses.protocol import ResponsesProtocol
 from acp_server.llm.http_adapter import Endpoint, Facts, HttpAdapter, no_key
 from acp_server.llm.registration import Listing, Registration
 from acp_server.llm.runtime import LlmRuntime
@@ -36,11 +33,14 @@ class ModelRuntime:
         self._transport = LaterTransport(offer.http)
         self._replaced: list[LaterTransport] = []
         self._registrations: list[Registration] = []
+        self._wires: dict[str, LateWire] = {}
         self._register()
 
-    def load_http(self) -> None:
-        """Begin to load the HTTP driver, for a session whose model is reached over HTTP."""
+    def load_http(self, provider: str) -> None:
+        """Begin to load the HTTP driver and that provider's protocol, for a session that asks its model."""
         self._transport.load()
+        if provider in self._wires:
+            _ = self._wires[provider].wire
 
     def apply(self, offer: ModelOffer) -> None:
         """Serve what is offered; requests that run go on with the adapter that they began with."""
@@ -60,7 +60,7 @@ class ModelRuntime:
             await transport.close()
 
     def _register(self) -> None:
-        kit = ModelKit(self._transport, self._offer.http, self._offer.facts)
+        kit = ModelKit(self._transport, self._offer.http, self._offer.facts, self._wires)
         self._registrations = []
         for entry in self._offer.entries:
             adapter = entry.make(kit)
@@ -83,9 +83,8 @@ def http_adapter(config: Mapping[str, Any], url: str, key: KeySource | None, kit
     )
     facts = known_of(config, kit.facts)
     known = listed(config, kit.facts)
-    adapter = HttpAdapter(
-        endpoint, _wire(config, url, facts), kit.transport, facts=facts, known=known, limits=kit.limits
-    )
+    wire = kit.wires[name] = LateWire(lambda: _wire(config, url, facts))
+    adapter = HttpAdapter(endpoint, wire, kit.transport, facts=facts, known=known, limits=kit.limits)
     return adapter if key is None or not key.slow else FreshKey(adapter, key)
 
 
@@ -133,9 +132,16 @@ class Stated:
 def _wire(config: Mapping[str, Any], url: str, facts: Facts) -> WireProtocol:
     match config["protocol"]:
         case "responses":
+            from acp_server.llm.adapters.responses.protocol import ResponsesProtocol  # noqa: PLC0415 - LateWire's point
+
             return ResponsesProtocol(facts=facts)
         case "messages":
+            from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol  # noqa: PLC0415 - likewise
+
             return AnthropicProtocol(facts=facts)
         case _:
+            from acp_server.llm.adapters.chat.dialects import DIALECTS, dialect_for  # noqa: PLC0415 - likewise
+            from acp_server.llm.adapters.chat.protocol import ChatProtocol  # noqa: PLC0415 - likewise
+
             dialect = config.get("dialect")
             return ChatProtocol(dialect_for(config["name"], url) if dialect is None else DIALECTS[dialect])

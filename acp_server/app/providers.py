@@ -7,7 +7,7 @@ workspace (docs/settings.md, clause F-7). Values of keys stay with whoever makes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from acp_server.app.credentials import Credentials
 from acp_server.app.model_facts import NO_FACTS, ModelFacts
@@ -19,16 +19,23 @@ from acp_server.llm.limits import HttpLimits
 from acp_server.llm.retry import RetryPolicy
 from acp_server.messages.request import CallConfig
 
+if TYPE_CHECKING:
+    from acp_server.app.late_wire import LateWire
+
 MODEL_VARIABLE: Final = "ACP_SERVER_MODEL"
 
 
 @value
 class ModelKit:
-    """What a provider's adapter may be made of: the one HTTP driver, its limits, facts of the settings."""
+    """What a provider's adapter may be made of: the one HTTP driver, its limits, facts of the settings.
+
+    `wires` takes the protocol of each provider over HTTP, so that it can be loaded before its first request.
+    """
 
     transport: Transport
     limits: HttpLimits
     facts: ModelFacts
+    wires: dict[str, LateWire]
 
 
 @value

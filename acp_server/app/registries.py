@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Undo: TypeAlias = Callable[[], None]
-Toolkit: TypeAlias = "Callable[[], Sequence[AnyTool]]"
-"""Loads tools; called in a thread when the first turn is near, so that tools cost nothing at the start."""
 
 
 @value
@@ -47,6 +45,17 @@ class LogChoice:
 
     file: str | None
     level: Level | None
+
+
+@value
+class Toolkit:
+    """Tools that cost nothing at the start: `load` gives them, in a thread, when the first turn is near.
+
+    `opened` is called when they are in the table of tools, right before the first request to a model.
+    """
+
+    load: Callable[[], Sequence[AnyTool]]
+    opened: Callable[[], None]
 
 
 class Registries:
@@ -79,13 +88,14 @@ class Registries:
         """Load the toolkits' tools, unless that was done; for the warm-up thread."""
         for kit in self.toolkits.items:
             if kit not in self._loaded:
-                self._loaded[kit] = kit()
+                self._loaded[kit] = kit.load()
 
     def open_toolkits(self) -> None:
         """Put the loaded tools into the table of tools, each toolkit once; on the event loop."""
         for kit in self.toolkits.items:
             if kit in self._loaded and kit not in self._opened:
                 self._opened[kit] = [self.tools.add(tool) for tool in self._loaded[kit]]
+                kit.opened()
 
     def _close_toolkits(self) -> None:
         """Take away the tools of toolkits that are gone."""

@@ -75,8 +75,10 @@ class Decoder(Protocol):
 class WireProtocol(Protocol):
     """One HTTP protocol of model servers: Chat Completions, Responses, Messages."""
 
-    path: str
-    """Joined to the base URL."""
+    @property
+    def path(self) -> str:
+        """Return what is joined to the base URL."""
+        ...
 
     def headers(self, key: str | None) -> Mapping[str, str]:
         """Return the headers that carry the key and the protocol's version."""

@@ -138,6 +138,7 @@ START_PATH: frozenset[str] = frozenset(
         "app.compose",
         "app.composition",
         "app.later_transport",
+        "app.model_runtime",
         "app.parts",
         "app.session_access",
         "app.session_tools",

@@ -6,21 +6,23 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from acp_server.app.registries import Parts
+from acp_server.app.registries import Parts, Toolkit
 from acp_server.app.row import Config
 from acp_server.app.session_access import SessionObserver
 
 if TYPE_CHECKING:
     from acp_server.app.tool_states import ToolStates
+    from acp_server.tools.late_tool import LateTools
     from acp_server.tools.tool import AnyTool
 
-LOAD_AFTER: Final = 0.3
-"""Seconds from the loading of the models to that of the tools' code, which would hold up the first words."""
+LOAD_AFTER: Final = 0.5
+"""Seconds from the first request to a model until the tools' code is loaded, which would hold up the first words."""
 
 
 def standard(parts: Parts, config: Config) -> Callable[[], None]:  # noqa: ARG001 - a factory's signature
     """Register the standard tools; what they do is loaded once their descriptions are on the way to a model."""
     made: list[ToolStates] = []
+    loading: list[LateTools] = []
     timers: list[threading.Timer] = []
 
     def make() -> Sequence[AnyTool]:
@@ -33,12 +35,14 @@ def standard(parts: Parts, config: Config) -> Callable[[], None]:  # noqa: ARG00
     def describe() -> Sequence[AnyTool]:
         from acp_server.tools.late_tool import LateTools, standard_schemas  # noqa: PLC0415 - likewise
 
-        late = LateTools(make)
-        timer = threading.Timer(LOAD_AFTER, late.load)
-        timer.daemon = True
-        timer.start()
-        timers.append(timer)
-        return late.tools(standard_schemas())
+        loading.append(LateTools(make))
+        return loading[-1].tools(standard_schemas())
+
+    def opened() -> None:
+        for late in loading:
+            timers.append(threading.Timer(LOAD_AFTER, late.load))
+            timers[-1].daemon = True
+            timers[-1].start()
 
     def closed(session_id: str) -> None:
         for states in made:
@@ -50,6 +54,6 @@ def standard(parts: Parts, config: Config) -> Callable[[], None]:  # noqa: ARG00
         for states in made:
             states.close()
 
-    parts.toolkits.add(describe)
+    parts.toolkits.add(Toolkit(describe, opened))
     parts.observers.add(SessionObserver(closed=closed))
     return close
