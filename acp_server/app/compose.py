@@ -67,7 +67,7 @@ class Graph:
         """Load what a turn needs once the first requests had their chance."""
         loop = asyncio.get_running_loop()
         loop.call_later(WARM_UP_AFTER, self.store.start)
-        loop.call_later(WARM_UP_AFTER, self.models.start)
+        self.store.then(lambda: loop.call_later(WARM_UP_AFTER, self.models.start))
 
     async def close(self) -> None:
         """Give back what the services hold."""

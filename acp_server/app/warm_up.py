@@ -19,6 +19,7 @@ class WarmUp(Generic[T]):
     def __init__(self, load: Callable[[], T]) -> None:
         self._load = load
         self._result: asyncio.Future[T] | None = None
+        self._then: tuple[Callable[[], object], ...] = ()
 
     def start(self) -> None:
         """Begin to load, unless that has begun."""
@@ -26,9 +27,15 @@ class WarmUp(Generic[T]):
             return
         loop = asyncio.get_running_loop()
         self._result = loop.create_future()
-        self._result.add_done_callback(lambda done: done.exception())  # a failure is raised to whoever awaits it
+        self._result.add_done_callback(self._ended)
         thread = threading.Thread(target=self._run, args=(loop, self._result), name="warm-up", daemon=True)
         thread.start()
+
+    def then(self, act: Callable[[], object]) -> None:
+        """Call `act` on the loop once loading has ended, well or not."""
+        self._then = (*self._then, act)
+        if self._result is not None and self._result.done():
+            act()
 
     @property
     def ready(self) -> bool:
@@ -48,6 +55,12 @@ class WarmUp(Generic[T]):
         if self._result is None:
             raise RuntimeError("loading has not begun")
         return await asyncio.shield(self._result)
+
+    def _ended(self, done: asyncio.Future[T]) -> None:
+        if not done.cancelled():
+            done.exception()  # a failure is raised to whoever awaits it
+            for act in self._then:
+                act()
 
     def _run(self, loop: asyncio.AbstractEventLoop, result: asyncio.Future[T]) -> None:
         try:
