@@ -1,6 +1,7 @@
 """What is configured, found and missing, as data for `acp-server doctor`. Nothing secret is in it.
 
-Owns looking: at places, settings, rows, providers, the store, versions. Changes nothing but the list's own cache.
+Owns looking: at places, settings, rows, providers, the store, versions. Changes nothing but the list's own cache
+and the empty places that a box is tried with.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import os
 import platform
 import shutil
 import sqlite3
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,10 +30,11 @@ from acp_server.app.session_access import SessionAccess
 from acp_server.base.errors import ServerError
 from acp_server.persistence.jsonl import JsonlPersistence
 from acp_server.persistence.port import SessionPersistence
+from acp_server.sandbox.host import read_host
+from acp_server.sandbox.probe import describe, probe
 
 State: TypeAlias = Literal["ok", "missing", "wrong"]
 PACKAGES: Final = ("httpx", "pydantic", "watchfiles", "zstandard")
-LAUNCHERS: Final = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 LEAST_FREE: Final = 64 * 1024 * 1024
 
 
@@ -65,7 +66,7 @@ def examine(environment: Mapping[str, str], profile: str | None) -> list[Finding
         return [*found, Finding("settings", "wrong", error.message)]
     found.append(_settings(places, tree, profile))
     found += _components(environment, places, tree, profile)
-    return [*found, _store(places), _confinement()]
+    return [*found, _store(places), _confinement(environment, places)]
 
 
 def _versions() -> Finding:
@@ -180,12 +181,14 @@ async def _listed(places: Places) -> Finding:
     return Finding("store", "wrong" if page.broken or free < LEAST_FREE else "ok", words, facts)
 
 
-def _confinement() -> Finding:
-    launcher = next((path for path in LAUNCHERS if os.access(path, os.X_OK)), None)
-    facts = {"platform": sys.platform, "bubblewrap": launcher}
-    if launcher is None:
-        return Finding("confinement", "missing", "bubblewrap is not installed", facts)
-    return Finding("confinement", "ok", f"bubblewrap is {launcher}", facts)
+def _confinement(environment: Mapping[str, str], places: Places) -> Finding:
+    """Return which box commands get, found by trying, and why it is no better one."""
+    backend = probe(read_host(environment, places.state, (places.state, places.config, places.cache)))
+    facts = describe(backend)
+    why = "".join(f"; {reason}" for reason in backend.passed_over)
+    if backend.kind == "none":
+        return Finding("confinement", "missing", f"no sandbox works here, so commands are refused{why}", facts)
+    return Finding("confinement", "ok", f"commands run in {backend.kind} ({facts['enforcement']}){why}", facts)
 
 
 async def _no_store() -> SessionPersistence:
