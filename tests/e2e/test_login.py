@@ -19,7 +19,8 @@ from tests.support.mock_llm import MockLlm
 
 KEY = "sk-proj-PLANTED0123456789abcdef"
 IN_A_TERMINAL = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # what a shell starts in the background ignores interrupts
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.executable, [sys.executable, "-m", "acp_server", *sys.argv[1:]])
 """
