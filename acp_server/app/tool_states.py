@@ -5,7 +5,6 @@ Made at a session's first call and given back when it closes. The box is found o
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Mapping, Sequence
 
@@ -21,6 +20,7 @@ from acp_server.tools.bash import BashTool
 from acp_server.tools.file_tools import file_tools
 from acp_server.tools.files import FileAccess, SeenFiles
 from acp_server.tools.local_files import LocalFiles
+from acp_server.tools.ripgrep import find_ripgrep
 from acp_server.tools.todo import TodoTool
 from acp_server.tools.tool import AnyTool, ToolContext
 
@@ -45,7 +45,7 @@ class ToolStates:
     @property
     def ripgrep(self) -> str | None:
         """Return the path of ripgrep, or None on a machine without it."""
-        return shutil.which("rg", path=self._environment.get("PATH"))
+        return find_ripgrep(self._environment.get("PATH", ""))
 
     def host(self) -> Host:
         """Return what the sandbox has to know of this machine."""
