@@ -51,7 +51,7 @@ async def _serve(stdio: Stdio, start: Start, options: ServeOptions, parent: int,
     lifetime.start()
     if start.initialized is not None:
         graph.server.initialized(start.initialized)
-    graph.warm_up_soon()
+    graph.core.warm_up_soon()
     reason = await graph.connection.run(start.unread)
     log.write("info", f"the connection ends: {reason}")
     await _end(graph, reason, wait=options.wait)
@@ -67,7 +67,7 @@ async def _end(graph: Graph, reason: Reason, *, wait: bool) -> None:
         await asyncio.wait_for(graph.sessions.close_all(), CLOSE_SECONDS)
     await graph.peer.close(GRACE_SECONDS)
     await graph.connection.close()
-    await graph.close()
+    await graph.core.close()
 
 
 def _exit_now(number: int) -> None:

@@ -135,8 +135,9 @@ START_PATH: frozenset[str] = frozenset(
     {
         "__main__",
         "acp.start",
-        "app.compose",
         "app.composition",
+        "app.core",
+        "app.editor",
         "app.later_transport",
         "app.model_runtime",
         "app.parts",

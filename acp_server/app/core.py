@@ -1,0 +1,188 @@
+"""The services that every front end of a process shares: components, store, models, agents (docs/architecture.md).
+
+Owns the order in which they are made. What carries a session to a person is the front end's, behind the port `Front`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Protocol
+
+from acp_server.agent.registry import AgentRegistry
+from acp_server.agent.services import AgentServices
+from acp_server.app.clock import RandomIds, SystemClock, uniform
+from acp_server.app.components import Components
+from acp_server.app.composition import Composition
+from acp_server.app.journal import NewJournal, ReadOnlyJournal, StoredJournal
+from acp_server.app.limits import DEFAULT
+from acp_server.app.log_file import LogFile
+from acp_server.app.model_facts import NO_FACTS
+from acp_server.app.options import ServeOptions
+from acp_server.app.providers import ConfiguredModels, ModelOffer
+from acp_server.app.registries import LogChoice, Registries, StoreEntry
+from acp_server.app.session_access import SessionAccess, SessionObserver
+from acp_server.app.session_tools import ToolSessions
+from acp_server.app.warm_up import WarmUp
+from acp_server.base.errors import ServerError
+from acp_server.base.ports import Flow, HeldJournal
+from acp_server.base.values import value
+from acp_server.persistence.port import SessionPersistence, StorageHealth
+from acp_server.session.session import Session
+from acp_server.session.store import SessionStore
+
+if TYPE_CHECKING:
+    from acp_server.agent.consent.approvals import Asker
+    from acp_server.app.model_runtime import ModelRuntime
+    from acp_server.llm.runtime import LlmRuntime
+
+WARM_UP_AFTER: Final = 0.05
+"""Seconds after which what a turn needs is loaded though no prompt has come; a first session/new goes before."""
+
+
+class Front(Protocol):
+    """What a front end does for the sessions that it shows. Sessions that it does not show are passed over."""
+
+    def tell(self, session_id: str, sentence: str) -> None:
+        """Tell the person something about a session."""
+
+    def tell_all(self, sentence: str) -> None:
+        """Tell the person something in every session."""
+
+    def asker(self, session_id: str) -> Asker:
+        """Return what carries questions of consent in a session."""
+        ...
+
+    def progress(self, session_id: str, call_id: str, text: str) -> None:
+        """Show the latest output of a tool call that runs."""
+
+
+@value
+class Core:
+    """The shared services of one process, built and not started."""
+
+    environment: Mapping[str, str]
+    tables: Registries
+    composition: Composition
+    reachable: ConfiguredModels
+    models: WarmUp[ModelRuntime]
+    store: WarmUp[SessionPersistence]
+    registry: AgentRegistry
+    clock: SystemClock
+    ids: RandomIds
+
+    def warm_up_soon(self) -> None:
+        """Load what a turn needs once the first requests had their chance."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(WARM_UP_AFTER, self.store.start)
+        self.store.then(lambda: loop.call_later(WARM_UP_AFTER, self.models.start))
+
+    async def close(self) -> None:
+        """Give back what the services hold."""
+        if self.store.ready:
+            await self.store.loaded.shutdown()
+        if self.models.ready:
+            await self.models.loaded.close()
+        await self.composition.close()
+
+
+def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptions, front: Front, flow: Flow) -> Core:
+    """Build the services; `flow` is what a streaming answer waits for.
+
+    Raises:
+        ServerError: a layer, a row or the log file is wrong.
+    """
+    store: WarmUp[SessionPersistence] = WarmUp(lambda: _store(tables).make())
+    models = WarmUp(lambda: _load_models(tables, reachable))
+    access = SessionAccess(store.result, log.report)
+    tables = Registries(environment, access)
+    composition = Composition(
+        environment, Components(tables), profile=options.profile, patches=options.patches, tell=front.tell_all
+    )
+    tables.logs.subscribe(lambda: _turn_log(tables, log))
+    composition.start()
+
+    clock, ids = SystemClock(), RandomIds()
+    reachable = ConfiguredModels(
+        environment, tables.adapters, tables.default_models, composition.require, lambda: tables.facts.last or NO_FACTS
+    )
+    tools = ToolSessions(tables.tools, environment, ids, asker=front.asker, progress=front.progress)
+    tables.hooks.pre_tool.add(tools.guard)
+    tables.observers.add(SessionObserver(closed=tools.closed))
+
+    def services_for(session: Session, read_only: str | None) -> AgentServices:
+        journal = _journal(session, read_only, store, front)
+        return AgentServices(
+            runtime=lambda: _runtime(models, tables),
+            tools=tools.open(session, journal),
+            journal=journal,
+            flow=flow,
+            clock=clock,
+            ids=ids,
+            random=uniform,
+            report=log.report,
+            hooks=tables.hooks,
+            sections=lambda: tables.sections.items,
+            contexts=lambda: tables.contexts.items,
+            title=lambda event: None if tables.titles.last is None else tables.titles.last(event),
+            max_steps=lambda: (tables.limits.last or DEFAULT).max_steps,
+            ask=tools.ask,
+        )
+
+    registry = AgentRegistry(SessionStore(clock.now_ms, lambda error, _event: log.report(error)), services_for)
+    access.serve(tables.observers, tables.projections)
+    registry.observe(created=access.opened, disposed=access.closed)
+    return Core(environment, tables, composition, reachable, models, store, registry, clock, ids)
+
+
+def _journal(session: Session, read_only: str | None, store: WarmUp[SessionPersistence], front: Front) -> HeldJournal:
+    def tell(health: StorageHealth) -> None:
+        if health.reason is not None:
+            front.tell(session.id, health.reason)
+
+    if read_only is not None:
+        return ReadOnlyJournal(read_only, lambda: store.loaded.close(session.id))
+    if session.first_live_seq == 0 and session.seq == 0:
+        return NewJournal(session, store.result, tell)
+    return StoredJournal(session, store.loaded, tell)
+
+
+def _turn_log(tables: Registries, log: LogFile) -> None:
+    choice = tables.logs.last or LogChoice(None, None)
+    wrong = log.turn_to(choice.file, choice.level)
+    if wrong is not None:
+        raise ServerError("LOG_FAILED", wrong)
+
+
+def _store(tables: Registries) -> StoreEntry:
+    entry = tables.stores.last
+    if entry is None:
+        raise ServerError("NO_STORE", "No row registers a store of sessions.")
+    return entry
+
+
+def _load_models(tables: Registries, reachable: ConfiguredModels) -> ModelRuntime:
+    """Runs in the warm-up thread: the import is what takes the time."""
+    from acp_server.app.model_runtime import ModelRuntime  # noqa: PLC0415 - adapters are not for the start path
+
+    models = ModelRuntime(_offer(tables))
+    tables.load_toolkits()
+    with suppress(ServerError):  # what is wrong with the choice is told where it is used
+        config = reachable.default()
+        entry = None if config is None else tables.adapters.find(config.provider)
+        if entry is not None and not entry.only_named:
+            models.load_http(entry.name)
+    return models
+
+
+def _offer(tables: Registries) -> ModelOffer:
+    limits, facts = tables.limits.last or DEFAULT, tables.facts.last or NO_FACTS
+    return ModelOffer(tables.adapters.items, limits.http, limits.retry, facts)
+
+
+async def _runtime(models: WarmUp[ModelRuntime], tables: Registries) -> LlmRuntime:
+    loaded = await models.result()
+    loaded.apply(_offer(tables))
+    tables.open_toolkits()
+    return loaded.runtime

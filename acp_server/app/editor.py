@@ -1,0 +1,53 @@
+"""What an editor's connection does for the sessions that it has open (port `core.Front`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from acp_server.acp.open_sessions import OpenSessions
+from acp_server.jsonrpc.peer import Peer
+
+if TYPE_CHECKING:
+    from acp_server.acp.permissions import Permissions
+
+
+class Editor:
+    """The front end of one client. The services below it are built first, so it is `joined` to its own ones later."""
+
+    def __init__(self) -> None:
+        self._sessions: OpenSessions | None = None
+        self._peer: Peer | None = None
+
+    def join(self, sessions: OpenSessions, peer: Peer) -> None:
+        """Take what shows sessions and what carries requests."""
+        self._sessions, self._peer = sessions, peer
+
+    def tell(self, session_id: str, sentence: str) -> None:
+        """See Front."""
+        controller = None if self._sessions is None else self._sessions.get(session_id)
+        if controller is not None:
+            controller.tell(sentence)
+
+    def tell_all(self, sentence: str) -> None:
+        """See Front."""
+        if self._sessions is not None:
+            self._sessions.tell_all(sentence)
+
+    def progress(self, session_id: str, call_id: str, text: str) -> None:
+        """See Front."""
+        controller = None if self._sessions is None else self._sessions.get(session_id)
+        if controller is not None:
+            controller.progress(call_id, text)
+
+    def asker(self, session_id: str) -> Permissions:
+        """See Front."""
+        from acp_server.acp.permissions import Permissions  # noqa: PLC0415 - tools are not for the start path
+
+        if self._peer is None:
+            raise RuntimeError("a session asks before its connection is there")
+
+        def wire_id(call_id: str) -> str:
+            controller = None if self._sessions is None else self._sessions.get(session_id)
+            return call_id if controller is None else controller.wire_id(call_id)
+
+        return Permissions(self._peer, session_id, wire_id)
