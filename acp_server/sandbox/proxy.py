@@ -21,6 +21,7 @@ CONNECTIONS: Final = 64
 HEAD_SECONDS: Final = 30.0
 CONNECT_SECONDS: Final = 20.0
 IDLE_SECONDS: Final = 300.0
+LINGER_SECONDS: Final = 10.0
 _CHUNK: Final = 1 << 16
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
@@ -84,19 +85,25 @@ class AllowListProxy:
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
         try:
+            if len(self._serving) > 2 * CONNECTIONS:
+                return
             if self._room.locked():
                 await _answer(writer, 503)
+                await _linger(reader, writer)
                 return
             async with self._room:
                 await self._serve(reader, writer)
-        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+                await _linger(reader, writer)
+        except (OSError, EOFError, TimeoutError):
             pass  # the client sees its connection end
         finally:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS)
-        request = parse_request(head)
+        try:
+            request = parse_request(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS))
+        except asyncio.LimitOverrunError:
+            request = None
         if request is None:
             self._on_decision(Decision("", 0, allowed=False, why="unreadable"))
             await _answer(writer, 400)
@@ -118,7 +125,7 @@ class AllowListProxy:
                 await _both(_pass(reader, far_writer, None), _pass(far_reader, writer, None))
             else:
                 far_writer.write(request.head)
-                await _both(_pass(reader, far_writer, request.body), _pass(far_reader, writer, None))
+                await _both(_pass_body(reader, far_writer, request.body), _pass(far_reader, writer, None))
         finally:
             far_writer.close()
 
@@ -148,6 +155,21 @@ async def _answer(writer: asyncio.StreamWriter, status: int) -> None:
     await writer.drain()
 
 
+async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Say the end, and take what the client still sends.
+
+    Without it the close is a reset, which a client meets before it has read the answer that is on its way.
+    """
+    writer.write_eof()
+    async with asyncio.timeout(LINGER_SECONDS):
+        await _discard(reader)
+
+
+async def _discard(reader: asyncio.StreamReader) -> None:
+    while await reader.read(_CHUNK):
+        pass
+
+
 async def _both(first: Awaitable[None], second: Awaitable[None]) -> None:
     """Pass both ways until the far side has nothing more to say, or an error ends it."""
     there, back = asyncio.ensure_future(first), asyncio.ensure_future(second)
@@ -157,6 +179,12 @@ async def _both(first: Awaitable[None], second: Awaitable[None]) -> None:
         there.cancel()
         back.cancel()
         await asyncio.gather(there, back, return_exceptions=True)
+
+
+async def _pass_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: int | None) -> None:
+    """Pass a request's body on; what follows it has no connection to go to, and may not hold its sender up."""
+    await _pass(reader, writer, count)
+    await _discard(reader)
 
 
 async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: int | None) -> None:
