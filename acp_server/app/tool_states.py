@@ -12,10 +12,10 @@ from acp_server.app.places import account_home, find_places
 from acp_server.base.values import value
 from acp_server.sandbox.confine import Backend
 from acp_server.sandbox.facts import Host
-from acp_server.sandbox.fence import Roots
 from acp_server.sandbox.host import read_host
 from acp_server.sandbox.leftovers import Leftovers
 from acp_server.sandbox.probe import leftovers_of, probe
+from acp_server.sandbox.roots import Roots
 from acp_server.tools.bash import BashTool
 from acp_server.tools.file_tools import file_tools
 from acp_server.tools.files import FileAccess, SeenFiles

@@ -15,11 +15,12 @@ from typing import Final, TypeVar
 
 from acp_server.base.errors import ServerError
 from acp_server.sandbox.facts import Host
-from acp_server.sandbox.fence import Fence, Folder, Roots
+from acp_server.sandbox.fence import Fence, Folder
 from acp_server.sandbox.leftovers import Leftovers
 from acp_server.sandbox.lists import HOME_SECRETS, SYSTEM_SECRETS, is_workspace_secret, within
 from acp_server.sandbox.policy import Policy
 from acp_server.sandbox.replacing import Version
+from acp_server.sandbox.roots import Roots
 from acp_server.sandbox.verdict import verdict
 from acp_server.tools.files import Entry, FileContent, FileFacts, Listing, WalkedFile
 from acp_server.tools.ignore_rules import Outer

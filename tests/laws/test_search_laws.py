@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from acp_server.base.json_value import JsonObject
 from acp_server.sandbox.facts import Host
-from acp_server.sandbox.fence import Roots
 from acp_server.sandbox.policy import Policy
+from acp_server.sandbox.roots import Roots
 from acp_server.sandbox.verdict import verdict
 from acp_server.tools.local_files import LocalFiles
 from acp_server.tools.tool import ToolError

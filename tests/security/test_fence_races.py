@@ -15,8 +15,9 @@ import pytest
 from acp_server.base.errors import ServerError
 from acp_server.sandbox import openat
 from acp_server.sandbox.facts import Host
-from acp_server.sandbox.fence import Fence, Roots
+from acp_server.sandbox.fence import Fence
 from acp_server.sandbox.policy import Policy
+from acp_server.sandbox.roots import Roots
 
 ATTEMPTS = int(os.environ.get("ACP_SERVER_TEST_RACES", "20000"))
 SECONDS = 120

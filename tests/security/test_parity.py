@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from acp_server.sandbox.facts import Host
-from acp_server.sandbox.fence import Denied, Fence, Roots
+from acp_server.sandbox.fence import Fence
 from acp_server.sandbox.lists import GIT_PROTECTED, HOME_SECRETS, PROTECTED
 from acp_server.sandbox.policy import LEVELS, Level, Policy
+from acp_server.sandbox.refusals import Denied
+from acp_server.sandbox.roots import Roots
 from acp_server.sandbox.verdict import STRICTER, Access, Refusal, verdict
 from tests.security.stage import Stage, python_for_all, stage
 

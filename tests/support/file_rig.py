@@ -11,8 +11,8 @@ from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonObject
 from acp_server.messages.blocks import TextBlock
 from acp_server.sandbox.facts import Host
-from acp_server.sandbox.fence import Roots
 from acp_server.sandbox.policy import Level, Policy
+from acp_server.sandbox.roots import Roots
 from acp_server.tools.arguments import read_arguments
 from acp_server.tools.file_tools import file_tools
 from acp_server.tools.files import FileAccess, Keep, SeenFiles

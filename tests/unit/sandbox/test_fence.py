@@ -10,10 +10,12 @@ import pytest
 from acp_server.base.errors import ServerError
 from acp_server.sandbox import openat
 from acp_server.sandbox.facts import Host
-from acp_server.sandbox.fence import Denied, Entry, Fence, FileFacts, Roots
+from acp_server.sandbox.fence import Entry, Fence, FileFacts
 from acp_server.sandbox.leftovers import TEMPORARY_MARK, Leftovers
 from acp_server.sandbox.policy import Level, Policy
+from acp_server.sandbox.refusals import Denied
 from acp_server.sandbox.replacing import Version, digest_of
+from acp_server.sandbox.roots import Roots
 
 EMPTY = digest_of(b"")
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from acp_server.base.cancel import BY_USER, Cancelled
-from acp_server.sandbox.fence import Denied
+from acp_server.sandbox.refusals import Denied
 from acp_server.sandbox.verdict import Refusal
 from acp_server.tools.read import ReadArguments
 from acp_server.tools.tool import Card, Effect, Location, ToolError
