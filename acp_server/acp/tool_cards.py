@@ -22,6 +22,8 @@ class _Card:
     id: str
     name: str
     started: bool = False
+    waiting: bool = False
+    """Whether the person is asked before it runs."""
     view: Mapping[str, Any] | None = None
     """How the tool wants to be drawn, as the log has it."""
 
@@ -32,6 +34,7 @@ class ToolCards:
     def __init__(self) -> None:
         self._open: dict[str, _Card] = {}
         self._used: set[str] = set()
+        self._questions: dict[str, Any] = {}
 
     def named(self, place: Mapping[str, Any], call_id: str, name: str | None) -> Sequence[dict[str, Any]]:
         """Announce the call, once its name is known."""
@@ -42,19 +45,31 @@ class ToolCards:
         return ({"sessionUpdate": "tool_call", **_face(card), "status": "pending"},)
 
     def started(self, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-        """Show that the call runs, with its arguments; announce it when nobody has."""
+        """Show the call's arguments, and that it runs unless the person is asked first; announce it when nobody has."""
         announced = list(self.named(data, data["callId"], data["name"]))
         card = self._open[data["callId"]]
-        card.started, card.view = True, data.get("view")
-        update = {"sessionUpdate": "tool_call_update", **_face(card), "status": "in_progress"}
-        return [*announced, {**update, "rawInput": _raw_input(data["arguments"])}]
+        card.started, card.view, card.waiting = True, data.get("view"), data.get("asks") is True
+        return [*announced, {**_update(card), "rawInput": _raw_input(data["arguments"])}]
+
+    def asked(self, data: Mapping[str, Any]) -> None:
+        """Remember which call a question is about."""
+        self._questions[data["id"]] = data.get("callId")
+
+    def decided(self, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+        """Show that a call runs which the person allowed."""
+        card = self._open.get(self._questions.pop(data["id"], None))
+        if card is None or not card.waiting or not data["outcome"].startswith("allowed"):
+            return ()
+        card.waiting = False
+        return (_update(card),)
 
     def progressed(self, call_id: str, output: str) -> Sequence[dict[str, Any]]:
         """Show what a running call has put out so far: the end of it, where that is long."""
         card = self._open.get(call_id)
         if card is None or not card.started:
             return ()
-        update = {"sessionUpdate": "tool_call_update", **_face(card), "status": "in_progress"}
+        card.waiting = False
+        update = _update(card)
         return ({**update, "content": [*update.get("content", []), *_text(output[-OUTPUT_LENGTH:])]},)
 
     def ended(self, data: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
@@ -63,12 +78,13 @@ class ToolCards:
         card = self._open.pop(result["toolCallId"], None)
         if card is None:
             return ()
-        meta = data.get("meta")
-        shown = meta.get("card") if isinstance(meta, Mapping) else None
-        if shown is not None:
-            card.view = shown
+        given = data.get("meta")
+        meta = given if isinstance(given, Mapping) else {}
+        card.view = meta.get("card", card.view)
         text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
-        return (_final(card, text, failed=result.get("isError") is True),)
+        update = _final(card, text, failed=result.get("isError") is True)
+        raw = meta.get("rawOutput") or ({"error": data["error"]} if "error" in data else None)
+        return (update if raw is None else {**update, "rawOutput": raw},)
 
     def give_up(self, place: Mapping[str, Any], why: str) -> Sequence[dict[str, Any]]:  # noqa: ARG002 - the step's facts
         """End calls that were announced by an attempt that is thrown away."""
@@ -97,6 +113,11 @@ def _face(card: _Card) -> dict[str, Any]:
     """Return what is repeated in each update, since some editors replace a card by its latest update (TC-05)."""
     drawn = {"title": one_line(card.name), "kind": "other"} if card.view is None else fields_of(card.view)
     return {"toolCallId": card.id, "name": card.name, **drawn}
+
+
+def _update(card: _Card) -> dict[str, Any]:
+    status = "pending" if card.waiting else "in_progress"
+    return {"sessionUpdate": "tool_call_update", **_face(card), "status": status}
 
 
 def _final(card: _Card, text: str, *, failed: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from acp_server.acp.modes import mode_update
-from acp_server.acp.plan import plan_update
+from acp_server.acp.plan import plan_at_end, plan_update
 from acp_server.acp.times import iso_utc
 from acp_server.acp.tool_cards import ToolCards
 from acp_server.base.json_value import JsonValue
@@ -37,11 +37,6 @@ class TextUpdate:
 
 Update: TypeAlias = TextUpdate | dict[str, Any]
 NOTHING: Final[Sequence[Update]] = ()
-PLAIN: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
-    "todo/write": plan_update,
-    "permission/preset": mode_update,
-}
-"""Events that are one update each, whatever came before."""
 _SPENDING: Final = UsageProjection()
 
 
@@ -53,8 +48,27 @@ class Presenter:
         self._shown: set[int] = set()
         """Indexes of blocks of the running attempt of which something was shown."""
         self.cards = ToolCards()
+        self._plan: Mapping[str, Any] | None = None
+        """The plan as the running turn wrote it."""
         self._window: int | None = None
         self._spent: JsonValue = _SPENDING.initial()
+        self._ways: Mapping[str, Callable[[SessionEvent], Sequence[Update]]] = {
+            "assistant/message": self._message,
+            "tool/call": lambda event: self.cards.started(event.data),
+            "tool/result": self._tool_result,
+            "approval/asked": self._asked,
+            "approval/decided": lambda event: self.cards.decided(event.data),
+            "user/message": self._user,
+            "session/title": self._title,
+            "command/run": self._command,
+            "command/done": self._command,
+            "llm/retry": self._retry,
+            "request/context": self._context,
+            "step/start": self._step_start,
+            "turn/end": self._turn_end,
+            "todo/write": self._todo,
+            "permission/preset": lambda event: (mode_update(event.data),),
+        }
 
     def go_live(self) -> None:
         """From here on the person sees prompts as they are typed: echo none (clause P-16)."""
@@ -65,31 +79,33 @@ class Presenter:
         if event.type == "assistant/chunk":
             return self._chunk(event.data)
         self._spent = _SPENDING.apply(self._spent, event)
-        match event.type:
-            case "assistant/message":
-                return self._message(event)
-            case "tool/call":
-                return self.cards.started(event.data)
-            case "tool/result":
-                return self.cards.ended(event.data) if event.surface_op == APPEND else NOTHING
-            case "user/message":
-                return self._user(event)
-            case "session/title":
-                return self._title(event)
-            case "command/run" | "command/done":
-                return self._command(event)
-            case "llm/retry":
-                return self._retry(event.data)
-            case "request/context":
-                window = event.data.get("contextWindow")
-                self._window = window if isinstance(window, int) else None
-            case "step/start":
-                self._shown.clear()
-            case "turn/end":
-                return self.cards.close_all("cancelled")
-            case other if other in PLAIN:
-                return (PLAIN[other](event.data),)
+        way = self._ways.get(event.type)
+        return NOTHING if way is None else way(event)
+
+    def _tool_result(self, event: SessionEvent) -> Sequence[Update]:
+        return self.cards.ended(event.data) if event.surface_op == APPEND else NOTHING
+
+    def _asked(self, event: SessionEvent) -> Sequence[Update]:
+        self.cards.asked(event.data)
         return NOTHING
+
+    def _context(self, event: SessionEvent) -> Sequence[Update]:
+        window = event.data.get("contextWindow")
+        self._window = window if isinstance(window, int) else None
+        return NOTHING
+
+    def _step_start(self, _event: SessionEvent) -> Sequence[Update]:
+        self._shown.clear()
+        return NOTHING
+
+    def _todo(self, event: SessionEvent) -> Sequence[Update]:
+        self._plan = event.data
+        return (plan_update(event.data),)
+
+    def _turn_end(self, event: SessionEvent) -> Sequence[Update]:
+        reason: Any = event.data["reason"]
+        plan, self._plan = plan_at_end(self._plan, reason["kind"]), None
+        return [*self.cards.close_all("cancelled"), *(() if plan is None else (plan,))]
 
     def _chunk(self, data: Mapping[str, Any]) -> Sequence[Update]:
         chunk = data["chunk"]
@@ -153,7 +169,8 @@ class Presenter:
         texts = [block["text"] for block in message["content"] if block["type"] == "text"]
         return [TextUpdate(USER, message["id"], text) for text in texts]
 
-    def _retry(self, data: Mapping[str, Any]) -> Sequence[Update]:
+    def _retry(self, event: SessionEvent) -> Sequence[Update]:
+        data: Mapping[str, Any] = event.data
         self._shown.clear()
         updates: list[Update] = [*self.cards.give_up(data, "the answer broke off; asking the model again")]
         if data["delayMs"] >= TOLD_WAIT_MS:

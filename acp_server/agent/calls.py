@@ -123,6 +123,8 @@ class CallRunner:
         view = self.services.tools.view(call)
         if view is not None:
             data["view"] = view
+        if self.services.tools.asks(self._place(call)):
+            data["asks"] = True
         return self.session.append("tool/call", data).seq
 
     def _commit(self, call: ToolCallBlock, seq: int, outcome: ToolOutcome) -> None:

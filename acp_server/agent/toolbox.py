@@ -6,6 +6,7 @@ decided before (`consent.approvals`); what it may touch travels with it as a pol
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -20,11 +21,13 @@ from acp_server.sandbox.policy import Policy
 from acp_server.session.session import Session
 from acp_server.tools.arguments import read_arguments
 from acp_server.tools.run import Limits, Spill, run_tool
-from acp_server.tools.tool import AnyTool, Card, Effect, ToolError, card_to_json
+from acp_server.tools.tool import AnyTool, Card, Effect, ToolError, ToolResult, card_to_json
 
 PolicyFor: TypeAlias = Callable[[CallPlace], Policy]
 Progress: TypeAlias = Callable[[str, str], None]
 """Gets a call's id and its latest output."""
+RAW_BYTES: Final = 32 * 1024
+"""Bytes of a raw output as JSON that the log keeps and the editor gets; a larger one is left out whole."""
 REPEATS: Final = frozenset({3, 5, 8})
 """Identical calls in a row at which the model is reminded."""
 
@@ -112,8 +115,7 @@ class Toolbox:
             return self._reminded(place.call, failed("ToolError", error.code, error.message))
         except ServerError as error:
             return failed("ServerError", error.code, error.message)
-        meta = None if result.card is None else {"card": card_to_json(result.card)}
-        return self._reminded(place.call, ToolOutcome(result.content, meta=meta, contexts=result.contexts))
+        return self._reminded(place.call, ToolOutcome(result.content, meta=_meta(result), contexts=result.contexts))
 
     def _card(self, call: ToolCallBlock) -> Card | None:
         found = self._find(call)
@@ -138,3 +140,14 @@ class Toolbox:
         times = f"{self._repeated} times in a row"
         note = f"[This same call was made {times}. Do something else, or say what stops you.]"
         return ToolOutcome((*outcome.content, TextBlock(note)), outcome.error, outcome.meta, outcome.contexts)
+
+
+def _meta(result: ToolResult) -> JsonObject | None:
+    """Return what the log keeps of a result for the editor: its card, and its raw output where that is not too long."""
+    meta: dict[str, JsonValue] = {}
+    if result.card is not None:
+        meta["card"] = card_to_json(result.card)
+    if result.raw_output is not None:
+        size = len(json.dumps(result.raw_output, ensure_ascii=False).encode("utf-8", "replace"))
+        meta["rawOutput"] = result.raw_output if size <= RAW_BYTES else {"leftOut": size}
+    return meta or None

@@ -64,6 +64,10 @@ class ToolBox(Protocol):
         """Return how an editor draws the call before it runs, as the log keeps it; None where nothing is known."""
         ...
 
+    def asks(self, place: CallPlace) -> bool:
+        """Return whether the person will be asked before the call runs, as far as is known before hooks decide."""
+        ...
+
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
         """Run the call to its end. A cancelled call ends soon and says so in its outcome; nothing is raised."""
         ...
@@ -83,6 +87,10 @@ class NoTools:
     def view(self, call: ToolCallBlock) -> JsonValue:  # noqa: ARG002 - the port's signature
         """See ToolBox."""
         return None
+
+    def asks(self, place: CallPlace) -> bool:  # noqa: ARG002 - the port's signature
+        """See ToolBox."""
+        return False
 
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:  # noqa: ARG002 - the port's signature
         """See ToolBox."""

@@ -106,6 +106,10 @@ class SessionTools:
         """See ToolBox."""
         return self._box().view(call)
 
+    def asks(self, place: CallPlace) -> bool:
+        """See ToolBox."""
+        return self._approvals().asks(place)
+
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
         """See ToolBox."""
         return await self._box().run(place, cancel)

@@ -201,6 +201,45 @@ def test_everything_but_a_clear_yes_is_a_no(play: Play) -> None:
     assert (parts, list(play.stage.project.iterdir())) == (["content"] * len(REFUSALS), [])
 
 
+def statuses(play: Play, call_id: object) -> list[object]:
+    """Return the states of one card, in order."""
+    updates = [update for update in live(play.client, play.session) if update.fields.get("toolCallId") == call_id]
+    return [update.fields["status"] for update in updates]
+
+
+def test_a_card_is_pending_while_its_question_is_open_and_in_progress_once_it_runs(play: Play) -> None:
+    seen: list[list[object]] = []
+
+    def answer(request: Obj) -> Obj:
+        seen.append(statuses(play, str(request["params"]["toolCall"]["toolCallId"])))
+        return {"result": chosen("allow-once" if len(seen) == 1 else "reject-once")}
+
+    play.person(answer)
+    _, (allowed, refused, looking) = play.run(write("a.txt"), write("b.txt"), bash("ls"))
+    assert seen == [["pending", "pending"]] * 2
+    assert statuses(play, allowed.id) == ["pending", "pending", "in_progress", "completed"]
+    assert statuses(play, refused.id) == ["pending", "pending", "failed"]
+    assert statuses(play, looking.id)[:2] == ["pending", "in_progress"]
+
+
+def test_a_result_is_there_for_programs_too_live_and_on_load(play: Play) -> None:
+    (play.stage.project / "a.txt").write_text("one\n")
+    play.run(call("read", path="a.txt"), call("read", path="gone.txt"), bash("ls"))
+    path = str(play.stage.project / "a.txt")
+    expected = [
+        {"path": path, "first": 1, "last": 1, "total": 1, "more": False},
+        {"error": {"name": "ToolError", "code": "NOT_FOUND"}},
+        {"exitCode": 0},
+    ]
+    shown_live = [
+        update.fields["rawOutput"] for update in live(play.client, play.session) if "rawOutput" in update.fields
+    ]
+    assert shown_live == expected
+    play.restart()
+    replay = load(play.client, play.session, play.stage.project)
+    assert [update.fields["rawOutput"] for update in replay if "rawOutput" in update.fields] == expected
+
+
 def test_a_cancelled_question_ends_the_turn_as_cancelled(play: Play) -> None:
     play.person(silent)
     play.script(write("a.txt"))
@@ -484,12 +523,22 @@ def test_the_plan_is_shown_whole_each_time_and_again_on_load(play: Play) -> None
     first = [{"content": "look", "status": "in_progress"}, {"content": "act", "status": "pending"}]
     second = [{"content": "look", "status": "completed"}, {"content": "act", "status": "in_progress"}]
     play.run(call("todo", todos=first), call("todo", todos=second))
-    expected = [[{**item, "priority": "medium"} for item in plan] for plan in (first, second)]
+    at_the_end = [{**item, "status": "completed"} for item in second]
+    expected = [[{**item, "priority": "medium"} for item in plan] for plan in (first, second, at_the_end)]
     plans = [update.fields["entries"] for update in live(play.client, play.session) if update.kind == "plan"]
     assert plans == expected
     play.restart()
     replay = load(play.client, play.session, play.stage.project)
     assert [update.fields["entries"] for update in replay if update.kind == "plan"] == expected
+
+
+def test_nothing_of_a_plan_is_in_progress_between_turns(play: Play) -> None:
+    plan = [{"content": "look", "status": "in_progress"}, {"content": "act", "status": "pending"}]
+    play.run(call("todo", todos=plan))
+    plans = [update.fields["entries"] for update in live(play.client, play.session) if update.kind == "plan"]
+    assert [entry["status"] for entry in plans[-1]] == ["pending", "pending"]
+    assert play.run({"text": "hello"})[0] == "end_turn"
+    assert len([update for update in live(play.client, play.session) if update.kind == "plan"]) == len(plans)
 
 
 def test_a_plan_with_two_items_at_once_is_refused(play: Play) -> None:

@@ -99,6 +99,7 @@ EVENTS: Final[Mapping[str, Event]] = {
                 "object",
                 f"how an editor draws the call before it has run: {_CARD}; absent where nothing is known",
             ),
+            "asks?": ("`true`", "the person is asked before it runs, unless a hook decides otherwise"),
         },
     ),
     "tool/result": Event(
@@ -109,7 +110,7 @@ EVENTS: Final[Mapping[str, Event]] = {
             "error?": "`name` and `code` of a call that failed, for programs",
             "meta?": (
                 "object",
-                "what no model reads; `meta.card` is how an editor draws the ended call, in the form of `view`",
+                "what no model reads: `card`?, how an editor draws the ended call; `rawOutput`?, for programs",
             ),
         },
     ),

@@ -121,6 +121,11 @@ class Approvals:
             raise ServerError("NO_SUCH_RULE", f"There is no rule {number + 1} of this session.")
         return self._session_rules.pop(number)
 
+    def asks(self, place: CallPlace) -> bool:
+        """Return whether the call is asked as things stand, a hook's word aside."""
+        effect = self._tools.effect(place)
+        return effect is not None and judge(self._mode, effect, self.rules, self._places).answer == "ask"
+
     async def guard(self, place: CallPlace, before: Decision) -> Decision:
         """Return what becomes of the call; a hook before may forbid it or insist on a question, never allow it."""
         effect = self._tools.effect(place)

@@ -98,6 +98,26 @@ def test_a_result_may_bring_a_better_card() -> None:
     ]
 
 
+def test_a_call_that_is_asked_stays_pending_until_a_yes() -> None:
+    cards = ToolCards()
+    data = {**PLACE, "callId": "c", "name": "edit", "arguments": "{}", "asks": True}
+    assert [update["status"] for update in cards.started(data)] == ["pending", "pending"]
+    cards.asked({"id": "q", "callId": "c"})
+    assert cards.decided({"id": "other", "outcome": "allowed-once"}) == ()
+    assert [update["status"] for update in cards.decided({"id": "q", "outcome": "allowed-once"})] == ["in_progress"]
+    assert cards.decided({"id": "q", "outcome": "allowed-once"}) == ()
+
+
+def test_a_no_leaves_the_card_to_its_result() -> None:
+    cards = ToolCards()
+    cards.started({**PLACE, "callId": "c", "name": "edit", "arguments": "{}", "asks": True})
+    cards.asked({"id": "q", "callId": "c"})
+    assert cards.decided({"id": "q", "outcome": "rejected"}) == ()
+    failed = {**result("no", failed=True), "error": {"name": "DeniedError", "code": "DENIED"}}
+    (update,) = cards.ended(failed)
+    assert (update["status"], update["rawOutput"]) == ("failed", {"error": failed["error"]})
+
+
 def test_a_change_that_failed_shows_no_diff() -> None:
     cards = ToolCards()
     started(cards, VIEW)

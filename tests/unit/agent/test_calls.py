@@ -31,6 +31,9 @@ class Gates:
     def parallel(self, call: ToolCallBlock) -> bool:
         return not call.name.startswith("x")
 
+    def asks(self, place: CallPlace) -> bool:
+        return False
+
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
         name = place.call.name
         self.running.append(name)

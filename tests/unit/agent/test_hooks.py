@@ -49,6 +49,9 @@ class Look:
     def parallel(self, call: ToolCallBlock) -> bool:
         return False
 
+    def asks(self, place: CallPlace) -> bool:
+        return False
+
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
         self.ran += 1
         return ToolOutcome((TextBlock("seen"),))
