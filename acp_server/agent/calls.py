@@ -86,7 +86,8 @@ class CallRunner:
         seq = self._log_call(call)
         await self.services.journal.flush()  # a tool may have effects only once its call is durable
         place = self._place(call)
-        refusal = await self._refusal(place) if self.services.hooks.pre_tool.items else None
+        judged = self.services.guard is not None or self.services.hooks.pre_tool.items
+        refusal = await self._refusal(place) if judged else None
         running = self._contained(place) if refusal is None else _given(refusal)
         return _Started(call, seq, asyncio.create_task(running))
 
@@ -96,7 +97,9 @@ class CallRunner:
     async def _refusal(self, place: CallPlace) -> ToolOutcome | None:
         """Return the outcome of a call that may not run, or None; asked for one call at a time, in order."""
         try:
-            decision = await decide_call(self.services.hooks, place, self.services.ask, self.cancel)
+            decision = await decide_call(
+                self.services.hooks, place, self.services.guard, self.services.ask, self.cancel
+            )
         except Cancelled:
             return NOT_STARTED
         if isinstance(decision, Deny):

@@ -153,8 +153,12 @@ async def wrap_stream(
             raise ServerError("HOOK_FAILED", "A hook on the model's stream failed.") from error
 
 
-async def decide_call(hooks: Hooks, place: CallPlace, ask: Asking | None, cancel: CancelToken) -> Allow | Deny:
+async def decide_call(
+    hooks: Hooks, place: CallPlace, guard: PreTool | None, ask: Asking | None, cancel: CancelToken
+) -> Allow | Deny:
     """Return whether the call may run. A hook that fails, and a question that nobody answers, deny it.
+
+    `guard` has the last word, whenever hooks were registered: what it says is asked or denied, no hook can allow.
 
     Raises:
         Cancelled: the turn was cancelled meanwhile.
@@ -165,6 +169,8 @@ async def decide_call(hooks: Hooks, place: CallPlace, ask: Asking | None, cancel
             decision = await until(hook(place, decision), cancel)
             if isinstance(decision, Deny):
                 return decision
+        if guard is not None:
+            decision = await until(guard(place, decision), cancel)
         if isinstance(decision, Ask):
             reason = decision.reason
             if ask is None:
@@ -178,7 +184,11 @@ async def decide_call(hooks: Hooks, place: CallPlace, ask: Asking | None, cancel
 
 
 async def execute_call(hooks: Hooks, place: CallPlace, cancel: CancelToken, run: Run) -> ToolOutcome:
-    """Return the outcome of the call with the hooks around it, the first registered outermost."""
+    """Return the outcome of the call with the hooks around it, the first registered outermost.
+
+    The call runs once: a hook that runs it again fails it, since one consent is for one run.
+    """
+    run = _once(run)
     for hook in reversed(hooks.execute.items):
         run = partial(hook, place, cancel, run)
     return await run()
@@ -211,6 +221,19 @@ async def before_the_end(
         except Exception as error:  # noqa: BLE001 - the turn ends all the same
             report(error)
     return tuple(messages)
+
+
+def _once(run: Run) -> Run:
+    started = False
+
+    async def once() -> ToolOutcome:
+        nonlocal started
+        if started:
+            raise ServerError("CALL_HAS_RUN", "A hook has run a call twice.")
+        started = True
+        return await run()
+
+    return once
 
 
 async def _awaited(point: str, hook: object, result: Awaitable[Any], cancel: CancelToken) -> Any:

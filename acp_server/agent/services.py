@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
 from acp_server.agent.contexts import Context
-from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks, StepPlace
+from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks, PreTool, StepPlace
 from acp_server.agent.system_prompt import SECTIONS, Section
 from acp_server.agent.tools import ToolBox
 from acp_server.base.json_value import JsonValue
@@ -46,6 +46,8 @@ class AgentServices:
     title: Title = fallback_for
     max_steps: Callable[[], int] = lambda: MAX_STEPS
     """Asked when a turn begins."""
+    guard: PreTool | None = None
+    """Judges each call after every hook, so that nobody comes behind it; None judges nothing."""
     ask: Asking | None = None
     """Puts a question to the person; None while nobody can be asked."""
 

@@ -108,7 +108,6 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         environment, tables.adapters, tables.default_models, composition.require, lambda: tables.facts.last or NO_FACTS
     )
     tools = ToolSessions(tables.tools, environment, ids, asker=front.asker, progress=front.progress)
-    tables.hooks.pre_tool.add(tools.guard)
     tables.observers.add(SessionObserver(closed=tools.closed))
 
     def services_for(session: Session, read_only: str | None) -> AgentServices:
@@ -127,6 +126,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
             contexts=lambda: tables.contexts.items,
             title=lambda event: None if tables.titles.last is None else tables.titles.last(event),
             max_steps=lambda: (tables.limits.last or DEFAULT).max_steps,
+            guard=tools.guard,
             ask=tools.ask,
         )
 

@@ -235,6 +235,36 @@ async def test_a_call_runs_when_it_may(decisions: list[Decision], ask: Asking | 
     assert result(rig) == (words, None if ran else DENIED)
 
 
+async def test_the_guard_is_asked_after_hooks_that_came_later_and_has_the_last_word() -> None:
+    hooks, tools, told = Hooks(), Look(), []
+
+    async def guard(_place: CallPlace, before: Decision) -> Decision:
+        told.append(before)
+        return Ask("which one?")
+
+    rig = Rig([CALL, text("done"), CALL, text("done")], hooks=hooks, tools=tools, ask=no, guard=guard)
+    hooks.pre_tool.add(deciding(Ask("sure?")))
+    await rig.run("one")
+    hooks.pre_tool.add(deciding(Allow()))
+    await rig.run("two")
+    assert (told, tools.ran) == ([Ask("sure?"), Allow()], 0)
+    assert result(rig) == ("Error: the call was not allowed: the person said no to: which one?", DENIED)
+
+
+async def test_a_call_runs_once() -> None:
+    hooks, tools = Hooks(), Look()
+
+    async def twice(_place: CallPlace, _cancel: CancelToken, run: Run) -> ToolOutcome:
+        await run()
+        return await run()
+
+    hooks.execute.add(twice)
+    rig = Rig([CALL, text("done")], hooks=hooks, tools=tools)
+    await rig.run("one")
+    assert tools.ran == 1
+    assert result(rig) == ("Error: the tool 'look' failed", {"name": "ServerError", "code": "TOOL_FAILED"})
+
+
 async def test_a_guard_that_fails_denies() -> None:
     hooks, tools = Hooks(), Look()
     hooks.pre_tool.add(fail)
