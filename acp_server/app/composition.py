@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from acp_server.app.components import Components
 from acp_server.app.default_rows import ROWS
-from acp_server.app.places import Places, account_home, find_places
+from acp_server.app.places import HOME_VARIABLE, Places, account_home, find_places
 from acp_server.app.row import Row
 from acp_server.base.errors import ServerError
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from acp_server.app.settings_watch import SettingsWatch
 
 SETTINGS: Final = "settings.toml"
-FRONT: Final = "acp"
-"""The row without which editors are not served."""
+EDITORS: Final = "acp"
+"""The front end, and its row, that the rows kept as code are for."""
 _Stamp: TypeAlias = tuple[int, int, int]
 
 
@@ -40,7 +40,9 @@ class Composition:
         profile: str | None,
         patches: tuple[str, ...],
         tell: Callable[[str], None],
+        front: str = EDITORS,
     ) -> None:
+        self._front = front
         self._components = components
         self._profile = profile
         self._patches = patches
@@ -63,8 +65,9 @@ class Composition:
         except ServerError as error:
             self._problem = error
             self._components.build(ROWS)
-        if FRONT not in (row.id for row in self._components.rows):
-            words = f"The rows have no front end {FRONT!r}; a profile for editors lists the bundle acp."
+        if self._problem is None and self._front not in (row.id for row in self._components.rows):
+            whose = "editors" if self._front == EDITORS else "runs"
+            words = f"The rows have no front end {self._front!r}; a profile for {whose} lists the bundle {self._front}."
             self._problem = ServerError("NO_FRONT", words)
 
     def require(self) -> None:
@@ -122,10 +125,10 @@ class Composition:
         return facts.st_mtime_ns, facts.st_size, facts.st_ino
 
     def _rows(self) -> tuple[Row, ...]:
-        if self._stamp is None and self._profile is None and not self._patches:
+        if self._front == EDITORS and self._stamp is None and self._profile is None and not self._patches:
             return ROWS
         if self._places is None:
-            raise ServerError("NO_HOME", "A profile or a patch was named, but no home directory is known.")
+            raise ServerError("NO_HOME", f"No home directory is known; set {HOME_VARIABLE} to an absolute path.")
         from acp_server.app import layers  # noqa: PLC0415 - TOML and pydantic are not for the start path
 
         settings = None
@@ -133,7 +136,7 @@ class Composition:
             settings = layers.read_settings(self._places)
         if self._profile is not None:
             _write_template(self._places, self._profile)
-        choice = layers.Choice(self._profile, "acp", self._patches)
+        choice = layers.Choice(self._profile, self._front, self._patches)
         rows = layers.full_tree(choice, self._places, settings).rows
         add_plugins(choice, self._places)
         return rows

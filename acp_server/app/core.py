@@ -98,7 +98,12 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
     access = SessionAccess(store.result, log.report)
     tables = Registries(environment, access)
     composition = Composition(
-        environment, Components(tables), profile=options.profile, patches=options.patches, tell=front.tell_all
+        environment,
+        Components(tables),
+        profile=options.profile,
+        patches=options.patches,
+        tell=front.tell_all,
+        front=options.front,
     )
     tables.logs.subscribe(lambda: _turn_log(tables, log))
     composition.start()
@@ -125,7 +130,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
             sections=lambda: tables.sections.items,
             contexts=lambda: tables.contexts.items,
             title=lambda event: None if tables.titles.last is None else tables.titles.last(event),
-            max_steps=lambda: (tables.limits.last or DEFAULT).max_steps,
+            max_steps=lambda: options.max_steps or (tables.limits.last or DEFAULT).max_steps,
             guard=tools.guard,
             ask=tools.ask,
         )

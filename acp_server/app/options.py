@@ -12,7 +12,8 @@ class ServeOptions:
 
     `log` is the file of the diagnostic log, `wait` whether running turns may end after the input has, `unstable`
     whether methods are offered that no stable version of the protocol has. `profile` names what the process is made
-    of, `patches` are files that change it.
+    of, `patches` are files that change it, `front` is the front end that it has. `max_steps` is how many requests to
+    the model a turn may make, None for what the settings say.
     """
 
     log: str | None = None
@@ -21,3 +22,5 @@ class ServeOptions:
     unstable: bool = False
     profile: str | None = None
     patches: tuple[str, ...] = ()
+    front: str = "acp"
+    max_steps: int | None = None

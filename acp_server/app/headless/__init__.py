@@ -1,0 +1,1 @@
+"""One task without an editor: `acp-server run` (docs/headless.md)."""
