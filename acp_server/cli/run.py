@@ -12,9 +12,10 @@ from typing import Final, get_args
 
 from acp_server.agent.modes import MODES
 from acp_server.app.headless.approver import LEVELS
+from acp_server.app.headless.options import RunOptions
 from acp_server.app.headless.outcome import EXIT_CODES
 from acp_server.app.headless.report import Format
-from acp_server.app.headless.run import RunOptions, run_task
+from acp_server.app.headless.run import run_task
 from acp_server.app.log_file import LibraryLog, LogFile
 from acp_server.app.options import ServeOptions
 from acp_server.app.providers import MODEL_VARIABLE

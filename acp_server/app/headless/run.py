@@ -15,18 +15,18 @@ from typing import Any, Final
 
 from acp_server.agent.agent import Agent
 from acp_server.agent.consent.approvals import Question
-from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
+from acp_server.agent.modes import MODE_EVENT, mode_of
 from acp_server.agent.turns import TurnEnd
 from acp_server.app.core import Core, build_core
 from acp_server.app.headless.approver import Approve, Approver
+from acp_server.app.headless.options import RunOptions
 from acp_server.app.headless.outcome import READER_GONE, Outcome, outcome_of
-from acp_server.app.headless.report import Facts, Format, Opened, Report, make_report
+from acp_server.app.headless.report import Facts, Opened, Report, make_report
 from acp_server.app.headless.sessions import enter
 from acp_server.app.log_file import LogFile
 from acp_server.app.options import ServeOptions
 from acp_server.base.cancel import BY_USER
 from acp_server.base.errors import ServerError
-from acp_server.base.values import value
 from acp_server.jsonrpc.outbox import Outbox
 from acp_server.jsonrpc.pipe_writer import PipeWriter
 from acp_server.jsonrpc.stdio import Stdio
@@ -44,30 +44,6 @@ WRITE_SECONDS: Final = 30.0
 CLOSE_SECONDS: Final = 5.0
 GO_ON: Final = "The run was interrupted. Go on with the task from where it stands."
 """What the model is told when a run without a task resumes a session whose last turn did not come to its end."""
-
-
-@value
-class RunOptions:
-    """What the command line says of a run.
-
-    Attributes:
-        task: what to do; empty to run what an interrupted run left undone.
-        resume: the id of a stored session to go on in, or None.
-        newest: whether to go on in the newest session of the directory.
-        model: `provider/model`, None for the one that is configured.
-        mode: the session's mode, None for what the session has.
-        seconds: how long the run may take, None for no limit.
-    """
-
-    task: str
-    cwd: str
-    form: Format = "text"
-    resume: str | None = None
-    newest: bool = False
-    model: str | None = None
-    mode: Mode | None = None
-    approve: Approve = "none"
-    seconds: float | None = None
 
 
 class Headless:

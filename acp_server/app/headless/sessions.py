@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from acp_server.acp.options import fitting
 from acp_server.agent.agent import Agent
 from acp_server.app.core import Core
+from acp_server.app.headless.options import RunOptions
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.messages.request import CallConfig
 from acp_server.persistence.port import LoadedSession, SessionPersistence
 from acp_server.session.header import SessionHeader
 from acp_server.session.model_choice import chosen_model
-
-if TYPE_CHECKING:
-    from acp_server.app.headless.run import RunOptions
 
 PREFIX: Final = "session-"
 """Before the UUID of a session that a run makes (docs/headless.md, clause H-2)."""
