@@ -6,6 +6,7 @@ and one that is wrong. Refuses any meaning of what is inside.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,6 +18,9 @@ PAYLOAD_LIMIT: Final = 64 * 1024 * 1024
 
 SEARCH_LIMIT: Final = 256 * 1024 * 1024
 """Bytes that a search for later frames may decompress in all, so that a crafted file cannot keep a reader busy."""
+
+SHORT: Final = 64 * 1024
+"""Bytes of a payload up to which a compressor's tables stay small enough to keep."""
 
 _CONTENT_SIZE_BYTES: Final = (0, 2, 4, 8)
 _DICTIONARY_BYTES: Final = (0, 1, 2, 4)
@@ -36,9 +40,20 @@ class BadBatch(Exception):  # noqa: N818 - it is a finding about bytes, turned i
         self.torn = torn
 
 
+_KEPT: Final[deque[zstandard.ZstdCompressor]] = deque(maxlen=4)
+"""Compressors that nobody uses at the moment: making one's tables anew costs more than a short payload itself."""
+
+
 def encode_frame(payload: bytes) -> bytes:
     """Return one frame that states its content's size and checksum."""
-    return zstandard.ZstdCompressor(write_checksum=True, write_content_size=True).compress(payload)
+    try:
+        compressor = _KEPT.pop()
+    except IndexError:
+        compressor = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
+    frame = compressor.compress(payload)
+    if len(payload) <= SHORT:
+        _KEPT.append(compressor)
+    return frame
 
 
 def frame_end(data: bytes, offset: int) -> int:

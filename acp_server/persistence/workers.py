@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 COUNT: Final = 4
 _Result = TypeVar("_Result")
-_Work = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+Done: TypeAlias = Callable[[Any, BaseException | None], object]
+"""Is given what a piece of work returned, or what it raised."""
+_Work = tuple[Callable[[], object], asyncio.AbstractEventLoop, Done]
 
 
 class Workers:
@@ -28,12 +31,15 @@ class Workers:
 
     def run(self, action: Callable[[], _Result]) -> asyncio.Future[_Result]:
         """Return the future of what `action` returns or raises; called from the loop that awaits it."""
+        future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        self.hand(action, partial(_settle, future))
+        return future
+
+    def hand(self, action: Callable[[], object], done: Done) -> None:
+        """Let a thread do `action` and the calling loop call `done` right after: no future stands between the two."""
         if not self._threads:
             self._start()
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[_Result] = loop.create_future()
-        self._queue.put((action, loop, future))
-        return future
+        self._queue.put((action, asyncio.get_running_loop(), done))
 
     def stop(self) -> None:
         """Let each thread end after the work that was asked for before."""
@@ -48,9 +54,10 @@ class Workers:
 
     def _serve(self) -> None:
         while (work := self._queue.get()) is not None:
-            action, loop, future = work
+            action, loop, done = work
+            result, error = _outcome(action)
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(_settle, future, *_outcome(action))
+                loop.call_soon_threadsafe(done, result, error)
 
 
 def _outcome(action: Callable[[], object]) -> tuple[object, BaseException | None]:

@@ -70,7 +70,6 @@ class WriteQueue:
         self._batches: deque[_Batch] = deque()
         self._writing: _Batch | None = None
         self._size = 0
-        self._active: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due = False
         self._admitted = self._stored = self._writes = 0
@@ -110,12 +109,12 @@ class WriteQueue:
         """
         target, seen = self._admitted, self._writes
         while self._stored < target:
-            if self._active is None:
+            if self._writing is None:
                 self._raise_if_final()
                 self._start()
             number = self._writes
             await self._next_end()
-            if self._failure is not None and number > seen and self._active is None:
+            if self._failure is not None and number > seen and self._writing is None:
                 raise self._failure
 
     async def room(self) -> None:
@@ -126,7 +125,7 @@ class WriteQueue:
         """
         while self.behind:
             self._raise_if_final()
-            if self._active is None and self._timer is None:
+            if self._writing is None and self._timer is None:
                 self._start()
             await self._next_end()
 
@@ -152,7 +151,7 @@ class WriteQueue:
 
     def _window_over(self) -> None:
         self._timer = None
-        if self._active is not None:
+        if self._writing is not None:
             self._due = True
         elif self._batches:
             self._start()
@@ -162,17 +161,13 @@ class WriteQueue:
         self._due = False
         self._writes += 1
         batch = self._writing = self._batches.popleft()
-        self._active = self._workers.run(
-            partial(self._commit, batch.packer.items, batch.first_seq, batch.next_seq),
-        )
-        self._active.add_done_callback(self._done)
+        self._workers.hand(partial(self._commit, batch.packer.items, batch.first_seq, batch.next_seq), self._done)
 
-    def _done(self, active: asyncio.Future[None]) -> None:
-        batch, self._active, self._writing = self._writing, None, None
+    def _done(self, _: None, error: BaseException | None) -> None:
+        batch, self._writing = self._writing, None
         if batch is None:
             return
-        error = None if active.cancelled() else active.exception()
-        if active.cancelled() or error is not None:
+        if error is not None:
             self._batches.appendleft(batch)
             self._failed(_as_persistence_error(error))
         else:
@@ -219,10 +214,10 @@ class WriteQueue:
             self._timer = None
 
 
-def _as_persistence_error(error: BaseException | None) -> PersistenceError:
+def _as_persistence_error(error: BaseException) -> PersistenceError:
     if isinstance(error, PersistenceError):
         return error
     if isinstance(error, ServerError):
         return PersistenceError(error.code, error.message)
-    kind = type(error).__name__ if error is not None else "it was cancelled"
-    return PersistenceError("DISK_POISONED", f"The session could not be written because of an inner failure ({kind}).")
+    message = f"The session could not be written because of an inner failure ({type(error).__name__})."
+    return PersistenceError("DISK_POISONED", message)

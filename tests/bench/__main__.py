@@ -13,7 +13,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
-from tests.bench import decode, idle, parallel, startup, store, stream, turn
+from tests.bench import append, decode, idle, parallel, startup, store, stream, turn
 from tests.bench.figures import Figure, table
 from tests.bench.setting import Setting, own_command
 
@@ -25,6 +25,7 @@ SUITES: dict[str, Callable[[Setting], list[Figure]]] = {
     "parallel": parallel.run,
     "decode": decode.run,
     "store": store.run,
+    "append": append.run,
 }
 
 

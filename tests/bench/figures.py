@@ -81,6 +81,9 @@ TARGETS = {
     "load-long": Target("session/load -> last update of 10,000 messages", "ms", 2000, 1000),
     "open": Target("session/resume of 100,000 events", "ms", 1000, 500),
     "open-memory": Target("memory with 100,000 events open", "MB", 150, 100),
+    "append-flushed": Target("append to flushed, to a bare write and sync of the same bytes", "ratio", 1.5, 1.2),
+    "append-memory": Target("append in memory, to json.dumps of the event", "ratio", 1.2, 1.0),
+    "append-late": Target("processor time of the last of 10,000 batches, to the first", "ratio", 1.1, 1.05),
     "eof-turn": Target("end of input -> exit, in mid-turn", "s", 1, 0.3),
 }
 

@@ -41,6 +41,7 @@ class Setting:
     sessions: int = 10_000
     messages: int = 5_000
     events: int = 100_000
+    batches: int = 10_000
 
     def times(self, usual: int) -> int:
         """Return how many rounds to make where `usual` is the custom."""

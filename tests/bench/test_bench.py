@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.bench import decode, idle, parallel, startup, store, stream, turn
+from tests.bench import append, decode, idle, parallel, startup, store, stream, turn
 from tests.bench.__main__ import main
 from tests.bench.figures import TARGETS, Figure, Target, percentile, table
 from tests.bench.marks import requested, sent
@@ -58,6 +58,12 @@ def test_store() -> None:
         "open-memory",
     ]
     assert store.run(SMALL) == []
+
+
+def test_append() -> None:
+    few = Setting(own_command(), rounds=3, batches=10)
+    assert names(append.run(few)) == ["append-flushed", "append-memory", "append-late"]
+    assert append.run(SMALL) == []
 
 
 def test_decode() -> None:
