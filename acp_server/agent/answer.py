@@ -95,8 +95,8 @@ class AnswerSource:
     async def _attempt(self, call: PreparedCall) -> Attempt:
         """Stream one attempt into the log; return it however it ended."""
         attempt = Attempt(BlockAssembler(f"call-{self.place.turn}-{self.place.step}"))
-        await self.services.journal.flush()  # no request leaves before what led to it is durable
         try:
+            await until(self.services.journal.barrier(), self.cancel)  # no request leaves before its reasons are safe
             self.cancel.raise_if_cancelled()
             async with aclosing(self._stream(call)) as stream:
                 async for chunk in stream:

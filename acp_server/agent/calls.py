@@ -17,6 +17,7 @@ from acp_server.agent.services import AgentServices
 from acp_server.agent.tools import CallPlace, ToolOutcome, failed
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.json_value import JsonValue
+from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Message, ToolCallBlock, ToolResultBlock, ToolSource
 from acp_server.messages.codec import message_to_json
 from acp_server.session.events import APPEND
@@ -84,7 +85,10 @@ class CallRunner:
 
     async def _start(self, call: ToolCallBlock) -> _Started:
         seq = self._log_call(call)
-        await self.services.journal.flush()  # a tool may have effects only once its call is durable
+        try:
+            await until(self.services.journal.barrier(), self.cancel)  # a tool acts only once its call is durable
+        except Cancelled:
+            return _Started(call, seq, asyncio.create_task(_given(NOT_STARTED)))
         place = self._place(call)
         judged = self.services.guard is not None or self.services.hooks.pre_tool.items
         refusal = await self._refusal(place) if judged else None

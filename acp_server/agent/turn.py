@@ -19,6 +19,7 @@ from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
 from acp_server.llm.failure import LlmError
+from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Message
 from acp_server.messages.chunk_codec import usage_to_json
 from acp_server.messages.chunks import LlmFailure, TokenUsage
@@ -57,11 +58,20 @@ class Turn:
             ended["usage"] = usage_to_json(self.untold)
         try:
             self.session.append("turn/end", ended)
-            await self.services.journal.flush()
+            await self._durable()
+        except Cancelled as cancelled:
+            return TurnEnd("aborted", cause=cancelled.cause)
         except ServerError as error:
             self.services.report(error)
-            return _failed(error.code, error.message)
+            return end if end.kind == "aborted" else _failed(error.code, error.message)
         return end
+
+    async def _durable(self) -> None:
+        """Return once all of the turn is; a cancelled one does not wait for a disk that is out."""
+        if self.cancel.cancelled:
+            await self.services.journal.flush()
+        else:
+            await until(self.services.journal.barrier(), self.cancel)
 
     async def _contained(self) -> TurnEnd:
         try:

@@ -15,7 +15,7 @@ from acp_server.agent.services import AgentServices
 from acp_server.app.clock import RandomIds, SystemClock, uniform
 from acp_server.app.components import Components
 from acp_server.app.composition import Composition
-from acp_server.app.journal import NewJournal, ReadOnlyJournal, StoredJournal
+from acp_server.app.journal import NewJournal, ReadOnlyJournal, StoredJournal, words_of
 from acp_server.app.limits import DEFAULT
 from acp_server.app.log_file import LogFile
 from acp_server.app.model_facts import NO_FACTS
@@ -143,8 +143,9 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
 
 def _journal(session: Session, read_only: str | None, store: WarmUp[SessionPersistence], front: Front) -> HeldJournal:
     def tell(health: StorageHealth) -> None:
-        if health.reason is not None:
-            front.tell(session.id, health.reason)
+        sentence = words_of(health)
+        if sentence is not None:
+            front.tell(session.id, sentence)
 
     if read_only is not None:
         return ReadOnlyJournal(read_only, lambda: store.loaded.close(session.id))

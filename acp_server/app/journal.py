@@ -50,6 +50,11 @@ class NewJournal:
         if self._session.seq > 0:
             await (await self._opened()).flush()
 
+    async def barrier(self) -> None:
+        """See base.ports.Journal. A session that cannot even be created is told of."""
+        if self._session.seq > 0:
+            await (await self._opened()).barrier()
+
     async def close(self) -> None:
         """See base.ports.Journal."""
         self._forget()
@@ -79,8 +84,9 @@ class NewJournal:
 class StoredJournal:
     """The journal of a session that the store holds already.
 
-    A disk that stops taking events is given a little time by whoever waits for them to be durable, so that a turn
-    outlives a short outage; once that is over, every flush tells at once that they are not.
+    A disk that stops taking events is given a little time by a flush; once that is over, every flush tells at once that
+    they are not durable. A barrier waits for as long as it takes, unless nothing of the session was ever stored: then
+    there is no conversation yet that waiting could save, and the person learns soon why there will be none.
     """
 
     def __init__(self, session: Session, store: SessionPersistence, on_health: HealthListener) -> None:
@@ -88,6 +94,7 @@ class StoredJournal:
         self._store = store
         self._on_health = on_health
         self._failing_since: float | None = None
+        self._kept = session.first_live_seq > 0
         self._journal = store.attach(session, self._hear)
 
     @property
@@ -109,8 +116,16 @@ class StoredJournal:
                     raise
             else:
                 self._failing_since = None
+                self._kept = True
                 return
             await asyncio.sleep(ANOTHER_TRY)
+
+    async def barrier(self) -> None:
+        """See base.ports.Journal."""
+        if self._kept:
+            await self._journal.barrier()
+        else:
+            await self.flush()
 
     async def close(self) -> None:
         """See base.ports.Journal."""
@@ -130,6 +145,15 @@ class StoredJournal:
         return now - self._failing_since
 
 
+def words_of(health: StorageHealth) -> str | None:
+    """Return what the person is told when the state of writing a session changes."""
+    if health.state == "ok":
+        return "The disk takes this session's events again; nothing is missing."
+    if health.state == "failing" and health.reason is not None:
+        return f"{health.reason} What is said meanwhile is kept in memory, and turns wait until it can be written."
+    return health.reason
+
+
 class ReadOnlyJournal:
     """The journal of a session that nothing can be added to; every flush says why."""
 
@@ -145,6 +169,10 @@ class ReadOnlyJournal:
     async def flush(self) -> None:
         """Raise ServerError SESSION_READ_ONLY."""
         raise ServerError("SESSION_READ_ONLY", f"This session can be read but not continued: {self._reason}")
+
+    async def barrier(self) -> None:
+        """Raise as `flush`."""
+        await self.flush()
 
     async def close(self) -> None:
         """Give back the lock, if one was taken."""

@@ -44,6 +44,14 @@ class Journal(Protocol):
         """Return once every event appended before the call is durable; raise ServerError when it cannot be."""
         ...
 
+    async def barrier(self) -> None:
+        """Return as `flush` does, after an outage of the disk if there is one, however long it lasts.
+
+        Raises:
+            ServerError: waiting is of no use.
+        """
+        ...
+
 
 class HeldJournal(Journal, Protocol):
     """A journal together with the hold on its log."""

@@ -62,6 +62,9 @@ class _MemoryJournal:
     async def flush(self) -> None:
         """See Journal."""
 
+    async def barrier(self) -> None:
+        """See Journal."""
+
 
 class MemoryPersistence:
     """SessionPersistence without a disk."""

@@ -117,6 +117,20 @@ class WriteQueue:
             if self._failure is not None and number > seen and self._writing is None:
                 raise self._failure
 
+    async def barrier(self) -> None:
+        """Return once every event put before this call is durable. What the disk refuses is tried until it takes it.
+
+        Raises:
+            PersistenceError: the code after which it never will.
+        """
+        target, asked = self._admitted, False
+        while self._stored < target:
+            self._raise_if_final()
+            if self._writing is None and (self._failure is None or not asked):
+                self._start()
+            asked = True
+            await self._next_end()
+
     async def room(self) -> None:
         """Return once the queue is below its limits.
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -43,6 +44,10 @@ def forbidden(path: Path, mode: int = 0o500) -> Iterator[None]:
         yield
     finally:
         path.chmod(before)
+
+
+def full(client: Client, session: str) -> list[str]:
+    return [title for title in notices(client, session) if "disk is full" in title]
 
 
 def notices(client: Client, session: str) -> list[str]:
@@ -84,19 +89,59 @@ def test_a_full_disk_is_told_and_nothing_is_lost_once_there_is_room(stage: Stage
     for one in (session, beside):
         client.prompt(one, script("say One."))
     ballast = fill(disk)
-    answer, _ = client.prompt(session, script("burst 2000 0123456789abcdef{n}"))
-    assert answer["error"]["code"] == -32603
-    assert "disk is full" in answer["error"]["data"]["details"]
-    assert str(log_of(stage, session)) in answer["error"]["data"]["details"]
-    assert len([title for title in notices(client, session) if "disk is full" in title]) == 1
+    ident = client.ask(session, script("burst 2000 0123456789abcdef{n}"))
+    assert client.trace.wait(lambda: full(client, session) != [], 30)
+    assert str(log_of(stage, session)) in full(client, session)[0]
     assert {entry["sessionId"] for entry in listed(client)} == {session, beside}
-    shown = said(live(client, session))
+    assert client.wait(ident, 4.0) is None, "the turn waits, for longer than a short outage"
+    assert len(full(client, session)) == 1
     ballast.unlink()
+    assert stop_reason(client.answer(ident, 30)) == "end_turn"
+    assert notices(client, session)[-1] == "The disk takes this session's events again; nothing is missing."
+    shown = said(live(client, session))
+    assert shown.endswith("0123456789abcdef1999")
     answer, turn = client.prompt(session, script("say Two."))
     assert (stop_reason(answer), client.said(turn)) == ("end_turn", "Two.")
     client = restarted(stage)
     assert said(load(client, session, stage.project)) == f"{shown}Two."
     assert said(load(client, beside, stage.project)) == "One."
+
+
+def test_a_turn_that_waits_for_the_disk_can_be_cancelled(stage: Stage, disk: Path) -> None:
+    client = stage.client()
+    client.initialize(NOTICES)
+    session = client.new_session(stage.project)
+    client.prompt(session, script("say One."))
+    ballast = fill(disk)
+    ident = client.ask(session, script("burst 2000 0123456789abcdef{n}"))
+    assert client.trace.wait(lambda: full(client, session) != [], 30)
+    assert client.wait(ident, 4.0) is None
+    client.notify("session/cancel", {"sessionId": session})
+    assert stop_reason(client.answer(ident, 30)) == "cancelled"
+    shown = said(live(client, session))
+    ident = client.ask(session, script("say Two."))
+    assert client.wait(ident, 1.0) is None, "the next turn waits as well"
+    ballast.unlink()
+    assert stop_reason(client.answer(ident, 30)) == "end_turn"
+    assert said(load(restarted(stage), session, stage.project)) == f"{shown}Two."
+
+
+def test_a_tool_waits_for_the_disk_before_it_acts(stage: Stage, disk: Path) -> None:
+    client = stage.client()
+    client.initialize(NOTICES)
+    session = client.new_session(stage.project)
+    client.prompt(session, script("say One."))
+    client.result("session/set_mode", {"sessionId": session, "modeId": "auto"})
+    ballast = fill(disk)
+    filler = Random(5).randbytes(8_000).hex()
+    made = stage.project / "made.txt"
+    call = f'call write {{"path": "{made}", "content": "{filler}"}}'
+    ident = client.ask(session, script(call, "step", "say Two."))
+    assert client.trace.wait(lambda: full(client, session) != [], 30)
+    assert (client.wait(ident, 4.0), made.exists()) == (None, False)
+    ballast.unlink()
+    assert stop_reason(client.answer(ident, 30)) == "end_turn"
+    assert made.read_text() == filler
 
 
 def test_a_disk_that_is_full_from_the_start_leaves_no_half_session(stage: Stage, disk: Path) -> None:

@@ -64,12 +64,17 @@ class ChunkModel:
 
 @dataclass
 class CountingJournal:
-    """A journal that says where in the log each flush stood, and fails from `fail_from` on."""
+    """A journal that says where in the log each flush stood, and fails from `fail_from` on.
+
+    The barrier that is flush number `out_from` (from 1 on) waits for ever, and `waiting` says so.
+    """
 
     seq: Callable[[], int] = lambda: 0
     flushed: list[int] = field(default_factory=list)
     fail_from: int | None = None
+    out_from: int | None = None
     behind: bool = False
+    waiting: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def room(self) -> None:
         return None
@@ -78,6 +83,12 @@ class CountingJournal:
         if self.fail_from is not None and len(self.flushed) >= self.fail_from:
             raise ServerError("DISK_FAILED", "The disk failed.")
         self.flushed.append(self.seq())
+
+    async def barrier(self) -> None:
+        await self.flush()
+        if len(self.flushed) == self.out_from:
+            self.waiting.set()
+            await asyncio.get_running_loop().create_future()
 
     async def close(self) -> None:
         return None

@@ -20,6 +20,7 @@ from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids, Journal
 from acp_server.base.values import value
+from acp_server.llm.waiting import until
 from acp_server.sandbox.policy import Level
 from acp_server.session.events import SessionEvent
 from acp_server.session.session import Session
@@ -151,14 +152,14 @@ class Approvals:
         question = Question(place.call.id, place.call.name, effect, self._tools.card(place), reason, kept)
         ident = self._ids.new()
         self._session.append("approval/asked", _asked(ident, place, question))
-        await self._journal.flush()
         try:
+            await until(self._journal.barrier(), cancel)
             outcome = await self._asker.ask(question, cancel)
         except Cancelled:
             self._decided(ident, "cancelled")
             raise
         self._decided(ident, outcome)
-        await self._journal.flush()
+        await until(self._journal.barrier(), cancel)
         if outcome in ("allowed-once", "allowed-session"):
             self._granted[place.call.id] = effect.paths
         if outcome == "allowed-session" and rule is not None:

@@ -82,6 +82,39 @@ async def test_an_answer_that_is_not_durable_is_no_success() -> None:
     assert (await rig.run("one")).kind == "error"
 
 
+async def test_a_turn_that_waits_for_the_disk_before_a_request_can_be_cancelled() -> None:
+    rig = Rig([text("a")])
+    rig.journal.out_from = 1
+    rig.say("one")
+    await rig.journal.waiting.wait()
+    rig.agent.cancel(BY_USER)
+    await rig.agent.when_idle()
+    assert (rig.ends["one"], rig.model.asked) == (TurnEnd("aborted", cause=BY_USER), [])
+    assert rig.types()[-2:] == ["step/end", "turn/end"]
+
+
+async def test_a_turn_that_waits_for_the_disk_at_its_end_can_be_cancelled() -> None:
+    rig = Rig([text("a")])
+    rig.journal.out_from = 2
+    rig.say("one")
+    await rig.journal.waiting.wait()
+    rig.agent.cancel(BY_USER)
+    await rig.agent.when_idle()
+    assert rig.ends["one"] == TurnEnd("aborted", cause=BY_USER)
+    assert rig.session.events[len(rig.session.events) - 1].data["reason"] == {"kind": "completed"}
+
+
+async def test_a_cancelled_turn_does_not_wait_for_the_disk() -> None:
+    rig = Rig([(HANG,)])
+    rig.say("one")
+    await rig.settle()
+    rig.journal.fail_from = 0
+    rig.agent.cancel(BY_USER)
+    await rig.agent.when_idle()
+    assert rig.ends["one"] == TurnEnd("aborted", cause=BY_USER)
+    assert [str(error) for error in rig.reported] == ["The disk failed."]
+
+
 async def test_prompts_queue_and_each_is_settled_before_the_next_begins() -> None:
     rig = Rig([text("1"), text("2"), text("3")])
     seen: list[tuple[str, int]] = []

@@ -126,6 +126,19 @@ async def test_cancel_drains_what_runs_and_pairs_what_does_not() -> None:
     assert errors == [None, *[{"name": "AbortedError", "code": "ABORTED_BEFORE_DISPATCH"}] * 2]
 
 
+async def test_a_call_that_waits_for_the_disk_is_not_started_when_the_turn_is_cancelled() -> None:
+    tools = Gates()
+    rig = Rig([calls("a", "b")], tools=tools)
+    rig.journal.out_from = 2
+    rig.say("go")
+    await rig.journal.waiting.wait()
+    rig.agent.cancel(BY_USER)
+    await rig.agent.when_idle()
+    assert (rig.ends["go"].kind, tools.running) == ("aborted", [])
+    errors = [e.data.get("error") for e in rig.session.events.since(0) if e.type == "tool/result"]
+    assert errors == [{"name": "AbortedError", "code": "ABORTED_BEFORE_DISPATCH"}] * 2
+
+
 async def test_a_call_is_durable_before_its_tool_runs() -> None:
     tools = Gates()
     rig = Rig([calls("a"), text("ok")], tools=tools)

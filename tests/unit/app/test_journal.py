@@ -38,6 +38,7 @@ class TroubledStore(MemoryPersistence):
     creations: list[PersistenceError] = field(default_factory=list)
     flushes: list[PersistenceError] = field(default_factory=list)
     created: int = 0
+    barriers: int = 0
     listeners: list[HealthListener] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -71,6 +72,9 @@ class _TroubledJournal:
     async def flush(self) -> None:
         if self.store.flushes:
             raise self.store.flushes.pop(0)
+
+    async def barrier(self) -> None:
+        self.store.barriers += 1
 
 
 @dataclass
@@ -195,6 +199,36 @@ async def test_a_long_outage_is_told_at_once_until_it_is_over(monkeypatch: pytes
     assert [health.state for health in bench.heard] == ["failing", "ok"]
 
 
+async def test_a_barrier_waits_in_the_queue_once_something_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANOTHER_TRY", 0)
+    monkeypatch.setattr(module, "PATIENCE", 0)
+    bench = Bench(TroubledStore(flushes=[FULL]))
+    journal = bench.new()
+    title(bench.session)
+    with pytest.raises(PersistenceError, match="full"):
+        await journal.barrier()
+    await journal.barrier()
+    assert (bench.store.flushes, bench.store.barriers) == ([], 0)
+    bench.store.flushes = [FULL]
+    await journal.barrier()
+    assert (len(bench.store.flushes), bench.store.barriers) == (1, 1)
+
+
+async def test_a_barrier_of_a_loaded_session_waits_from_the_start() -> None:
+    bench = Bench()
+    title(bench.session)
+    loaded = Session(bench.session.header, now=lambda: 1, log=bench.session.events)
+    await bench.store.create(loaded.header)
+    await StoredJournal(loaded, bench.store, bench.heard.append).barrier()
+    assert bench.store.barriers == 1
+
+
+async def test_a_session_without_events_has_no_barrier() -> None:
+    bench = Bench()
+    await bench.new().barrier()
+    assert bench.store.created == 0
+
+
 # -- for reading only
 
 
@@ -206,11 +240,12 @@ async def test_a_session_open_for_reading_says_why_and_gives_its_lock_back() -> 
 
     journal = ReadOnlyJournal("its log is damaged", release)
     await journal.room()
-    with pytest.raises(ServerError) as raised:
-        await journal.flush()
-    assert (raised.value.code, raised.value.message) == (
-        "SESSION_READ_ONLY",
-        "This session can be read but not continued: its log is damaged",
-    )
+    for durable in (journal.flush, journal.barrier):
+        with pytest.raises(ServerError) as raised:
+            await durable()
+        assert (raised.value.code, raised.value.message) == (
+            "SESSION_READ_ONLY",
+            "This session can be read but not continued: its log is damaged",
+        )
     await journal.close()
     assert (journal.behind, released) == (False, ["s"])

@@ -185,6 +185,48 @@ async def test_a_poisoned_log_is_never_written_again_and_keeps_what_it_has(desk:
     assert await desk.queue.close() is POISON
 
 
+async def test_a_barrier_waits_until_the_disk_takes_everything() -> None:
+    desk = Desk(QueueLimits(window=3600, first_retry=0.001, last_retry=0.002))
+    desk.disk.failures = [FULL] * 4
+    events = desk.put(0, 1)
+    await desk.queue.barrier()
+    assert (desk.disk.batches, desk.disk.started) == ([events], 5)
+    await desk.queue.barrier()
+    assert desk.disk.started == 5
+
+
+async def test_a_barrier_tries_at_once_whatever_the_next_try_waits_for(desk: Desk) -> None:
+    desk.disk.failures = [FULL]
+    events = desk.put(0)
+    with pytest.raises(PersistenceError):
+        await desk.queue.flush()
+    await desk.queue.barrier()
+    assert (desk.disk.batches, desk.disk.started) == ([events], 2)
+
+
+async def test_a_barrier_ends_when_waiting_is_of_no_use() -> None:
+    desk = Desk(QueueLimits(window=3600, first_retry=0.001, last_retry=0.001))
+    desk.disk.failures = [FULL, POISON]
+    desk.put(0)
+    for _ in range(2):
+        with pytest.raises(PersistenceError) as caught:
+            await desk.queue.barrier()
+        assert caught.value is POISON
+    assert desk.disk.started == 2
+
+
+async def test_a_barrier_that_is_given_up_leaves_the_events(desk: Desk) -> None:
+    desk.disk.failures = [FULL]
+    events = desk.put(0)
+    waiting = asyncio.create_task(desk.queue.barrier())
+    await until(lambda: desk.disk.started == 1 and desk.queue._timer is not None)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await desk.queue.flush()
+    assert desk.disk.batches == [events]
+
+
 async def test_producers_wait_while_the_queue_is_full() -> None:
     desk = Desk(QueueLimits(window=3600, events=3))
     desk.put(0, 1)

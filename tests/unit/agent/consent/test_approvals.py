@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -121,6 +122,20 @@ async def test_question_and_answer_are_durable_events() -> None:
     assert (desk.stood, desk.journal.flushed) == ([(1, 1)], [1, 2])
     kept = "allow edit /p/a (session)"
     assert desk.questions == [Question("c", "tool", edit("/p/a"), Card("tool", "other"), "Why.", kept)]
+
+
+@pytest.mark.parametrize(("barrier", "asked", "outcome"), [(1, 0, "cancelled"), (2, 1, "allowed-once")])
+async def test_a_cancel_ends_the_wait_for_the_disk(barrier: int, asked: int, outcome: str) -> None:
+    desk, cancel = Desk("allowed-once"), CancelToken()
+    desk.journal.out_from = barrier
+    waiting = asyncio.create_task(desk.approvals.ask(desk.place(edit("/p/a")), "Why.", cancel))
+    await desk.journal.waiting.wait()
+    cancel.cancel(BY_USER)
+    with pytest.raises(Cancelled):
+        await waiting
+    assert len(desk.questions) == asked
+    assert desk.logged()[-1] == ("approval/decided", {"id": "q-1", "outcome": outcome})
+    assert desk.approvals.granted("c") == ()
 
 
 async def test_a_command_and_an_address_are_in_the_question_as_they_are() -> None:
