@@ -7,20 +7,22 @@ decided before (`consent.approvals`); what it may touch travels with it as a pol
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from acp_server.agent.tools import CallPlace, ToolOutcome, failed
 from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
-from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.base.json_value import FrozenObject, JsonObject, JsonValue
 from acp_server.base.registered import Registered
 from acp_server.base.values import value
 from acp_server.messages.blocks import TextBlock, ToolCallBlock
 from acp_server.sandbox.policy import Policy
+from acp_server.session.events import APPEND
 from acp_server.session.session import Session
 from acp_server.tools.arguments import read_arguments
-from acp_server.tools.run import Limits, Spill, run_tool
+from acp_server.tools.beside import Beside
+from acp_server.tools.run import Limits, run_tool
 from acp_server.tools.tool import AnyTool, Card, Effect, ToolError, ToolResult, card_to_json
 
 PolicyFor: TypeAlias = Callable[[CallPlace], Policy]
@@ -40,7 +42,7 @@ class Scene:
     cwd: str
     policy: PolicyFor
     progress: Progress
-    spill: Spill
+    beside: Beside
     limits: Limits = Limits()
 
 
@@ -54,15 +56,30 @@ class _Context:
     policy: Policy
     cancel: CancelToken
     session: Session
+    beside: Beside
     show: Progress
+    facts: dict[str, list[JsonValue]]
 
     def progress(self, text: str) -> None:
         """See ToolContext."""
         self.show(self.call_id, text)
 
-    def record(self, kind: str, data: JsonObject) -> None:
+    def record(self, kind: str, data: JsonObject, *, ignorable: bool = False) -> None:
         """See ToolContext."""
-        self.session.append(kind, data)
+        self.session.append(kind, data, ignorable=ignorable)
+
+    def remember(self, kind: str, fact: JsonObject) -> None:
+        """See ToolContext."""
+        self.facts.setdefault(kind, []).append(fact)
+
+    def remembered(self, kind: str) -> Iterator[JsonObject]:
+        """See ToolContext."""
+        for event in self.session.events.milestones():
+            if event.type == "tool/result" and event.surface_op == APPEND:
+                kept: Any = event.data
+                for key in ("meta", "facts", kind):
+                    kept = kept.get(key) if isinstance(kept, Mapping) else None
+                yield from (fact for fact in kept or () if isinstance(fact, FrozenObject))
 
 
 class Toolbox:
@@ -98,24 +115,31 @@ class Toolbox:
         tool = self._tools.find(place.call.name)
         if tool is None:
             return failed("UnknownToolError", "UNKNOWN_TOOL", f"there is no tool named {place.call.name!r}")
+        context = self._context(place, cancel)
+        try:
+            arguments = read_arguments(tool, place.call.arguments)
+            result = await run_tool(tool, arguments, context, self._scene.limits)
+        except ToolError as error:
+            outcome = failed("ToolError", error.code, error.message, _meta(None, context.facts))
+            return self._reminded(place.call, outcome)
+        except ServerError as error:
+            return failed("ServerError", error.code, error.message, _meta(None, context.facts))
+        meta = _meta(result, context.facts)
+        return self._reminded(place.call, ToolOutcome(result.content, meta=meta, contexts=result.contexts))
+
+    def _context(self, place: CallPlace, cancel: CancelToken) -> _Context:
         scene = self._scene
-        context = _Context(
+        return _Context(
             session_id=place.session_id,
             call_id=place.call.id,
             cwd=scene.cwd,
             policy=scene.policy(place),
             cancel=cancel,
             session=scene.session,
+            beside=scene.beside,
             show=scene.progress,
+            facts={},
         )
-        try:
-            arguments = read_arguments(tool, place.call.arguments)
-            result = await run_tool(tool, arguments, context, scene.limits, scene.spill)
-        except ToolError as error:
-            return self._reminded(place.call, failed("ToolError", error.code, error.message))
-        except ServerError as error:
-            return failed("ServerError", error.code, error.message)
-        return self._reminded(place.call, ToolOutcome(result.content, meta=_meta(result), contexts=result.contexts))
 
     def _card(self, call: ToolCallBlock) -> Card | None:
         found = self._find(call)
@@ -142,12 +166,14 @@ class Toolbox:
         return ToolOutcome((*outcome.content, TextBlock(note)), outcome.error, outcome.meta, outcome.contexts)
 
 
-def _meta(result: ToolResult) -> JsonObject | None:
-    """Return what the log keeps of a result for the editor: its card, and its raw output where that is not too long."""
+def _meta(result: ToolResult | None, facts: Mapping[str, list[JsonValue]]) -> JsonObject | None:
+    """Return what the log keeps of a call and no model reads: its card, its raw output unless too long, its facts."""
     meta: dict[str, JsonValue] = {}
-    if result.card is not None:
+    if facts:
+        meta["facts"] = {kind: list(kept) for kind, kept in facts.items()}
+    if result is not None and result.card is not None:
         meta["card"] = card_to_json(result.card)
-    if result.raw_output is not None:
+    if result is not None and result.raw_output is not None:
         size = len(json.dumps(result.raw_output, ensure_ascii=False).encode("utf-8", "replace"))
         meta["rawOutput"] = result.raw_output if size <= RAW_BYTES else {"leftOut": size}
     return meta or None

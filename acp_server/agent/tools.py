@@ -34,9 +34,9 @@ class ToolOutcome:
     concludes_turn: bool = False
 
 
-def failed(name: str, code: str, words: str) -> ToolOutcome:
+def failed(name: str, code: str, words: str, meta: JsonValue = None) -> ToolOutcome:
     """Return the outcome of a call that failed with these words."""
-    return ToolOutcome((TextBlock(f"Error: {words}"),), ToolError(name, code))
+    return ToolOutcome((TextBlock(f"Error: {words}"),), ToolError(name, code), meta)
 
 
 @value

@@ -112,7 +112,14 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
     reachable = ConfiguredModels(
         environment, tables.adapters, tables.default_models, composition.require, lambda: tables.facts.last or NO_FACTS
     )
-    tools = ToolSessions(tables.tools, environment, ids, asker=front.asker, progress=front.progress)
+    tools = ToolSessions(
+        tables.tools,
+        environment,
+        ids,
+        store=lambda: store.loaded if store.ready else None,
+        asker=front.asker,
+        progress=front.progress,
+    )
     tables.observers.add(SessionObserver(closed=tools.closed))
 
     def services_for(session: Session, read_only: str | None) -> AgentServices:

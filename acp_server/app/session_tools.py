@@ -18,6 +18,7 @@ from acp_server.base.ports import Ids, Journal
 from acp_server.base.registered import Registered
 from acp_server.messages.blocks import ToolCallBlock
 from acp_server.messages.request import ToolSchema
+from acp_server.persistence.port import SessionPersistence
 from acp_server.session.session import Session
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ class ToolSessions:
         environment: Mapping[str, str],
         ids: Ids,
         *,
+        store: Callable[[], SessionPersistence | None],
         asker: Callable[[str], Asker],
         progress: Callable[[str, str, str], None],
     ) -> None:
         self._tools = tools
         self._environment = environment
         self._ids = ids
+        self._store = store
         self._asker = asker
         self._progress = progress
         self._open: dict[str, SessionTools] = {}
@@ -50,13 +53,15 @@ class ToolSessions:
         ident = str(session.id)
 
         def make() -> tuple[Toolbox, Approvals]:
-            from acp_server.app.tool_scene import make_tools  # noqa: PLC0415 - tools are not for the start path
+            from acp_server.app.beside import SessionBeside  # noqa: PLC0415 - tools are not for the start path
+            from acp_server.app.tool_scene import make_tools  # noqa: PLC0415 - likewise
 
             return make_tools(
                 session,
                 self._tools,
                 self._asker(ident),
                 environment=self._environment,
+                beside=SessionBeside(session, self._store, journal),
                 journal=journal,
                 ids=self._ids,
                 progress=partial(self._progress, ident),

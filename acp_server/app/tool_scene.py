@@ -10,6 +10,7 @@ from acp_server.agent.consent.approvals import Approvals, Asker
 from acp_server.agent.consent.judge import Surroundings
 from acp_server.agent.toolbox import Scene, Toolbox
 from acp_server.agent.tools import CallPlace
+from acp_server.app.beside import SessionBeside
 from acp_server.app.places import account_home, find_places
 from acp_server.base.ports import Ids, Journal
 from acp_server.base.registered import Registered
@@ -30,6 +31,7 @@ def make_tools(
     asker: Asker,
     *,
     environment: Mapping[str, str],
+    beside: SessionBeside,
     journal: Journal,
     ids: Ids,
     progress: Callable[[str, str], None],
@@ -41,11 +43,13 @@ def make_tools(
 
     def policy(place: CallPlace) -> Policy:
         call_id = place.call.id
-        return Policy(approvals.level(call_id), workspace, allowed_paths=approvals.granted(call_id))
+        effect, folder = box.effect(place), beside.folder
+        own = (str(folder),) if folder is not None and effect is not None and effect.kind == "read" else ()
+        return Policy(approvals.level(call_id), workspace, allowed_paths=(*approvals.granted(call_id), *own))
 
-    box = Toolbox(tools, Scene(session, workspace, policy, progress, _spill))
+    box = Toolbox(tools, Scene(session, workspace, policy, progress, beside))
     outside, secret, protected = (partial(_is, reason, workspace, host) for reason in REASONS)
-    surroundings = Surroundings(outside, secret, protected)
+    surroundings = Surroundings(outside, secret, protected, beside.holds)
     approvals = Approvals(session, box, surroundings, asker, journal=journal, ids=ids, rules=lambda: ())
     return box, approvals
 
@@ -55,8 +59,3 @@ def _is(reason: str, workspace: str, host: Host, path: str) -> bool:
     refused = verdict("write", os.path.realpath(path), Policy("workspace-write", workspace), host)
     found = refused is not None and refused.reason == reason
     return not found if reason == "outside" else found
-
-
-async def _spill(_call_id: str, _text: str) -> str | None:
-    """Long results are cut; there is no place yet that tools may read them from."""
-    return None

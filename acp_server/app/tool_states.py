@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from acp_server.app.places import account_home, find_places
 from acp_server.base.values import value
@@ -15,11 +16,13 @@ from acp_server.sandbox.facts import Host
 from acp_server.sandbox.host import read_host
 from acp_server.sandbox.leftovers import Leftovers
 from acp_server.sandbox.probe import leftovers_of, probe
+from acp_server.sandbox.replacing import Version
 from acp_server.sandbox.roots import Roots
 from acp_server.tools.bash import BashTool
 from acp_server.tools.file_tools import file_tools
 from acp_server.tools.files import FileAccess, SeenFiles
 from acp_server.tools.local_files import LocalFiles
+from acp_server.tools.remembering import SEEN, keep_before, seen_before, seen_fact
 from acp_server.tools.ripgrep import find_ripgrep
 from acp_server.tools.todo import TodoTool
 from acp_server.tools.tool import AnyTool, ToolContext
@@ -28,7 +31,7 @@ from acp_server.tools.tool import AnyTool, ToolContext
 @value
 class _State:
     roots: Roots
-    seen: SeenFiles
+    seen: dict[str, Version]
 
 
 class ToolStates:
@@ -77,10 +80,15 @@ class ToolStates:
         state = self._states.get(context.session_id)
         if state is None:
             policy = context.policy
-            state = _State(Roots((policy.workspace, *policy.roots)), SeenFiles())
+            seen = dict(seen_before(context.remembered(SEEN)))
+            state = _State(Roots((policy.workspace, *policy.roots)), seen)
             self._states[context.session_id] = state
         files = LocalFiles(state.roots, context.policy, self.host(), self.leftovers())
-        return FileAccess(files, state.seen, _keep_nothing)
+
+        def saw(path: str, version: Version) -> None:
+            context.remember(SEEN, seen_fact(path, version))
+
+        return FileAccess(files, SeenFiles(state.seen, saw), partial(keep_before, context))
 
     def closed(self, session_id: str) -> None:
         """Give back what a session held."""
@@ -97,7 +105,3 @@ class ToolStates:
 def standard_tools(states: ToolStates) -> Sequence[AnyTool]:
     """Return the standard tools; their descriptions in `standard_tools.json` are made from these."""
     return (*file_tools(states.access, states.ripgrep), BashTool(states.backend), TodoTool())
-
-
-def _keep_nothing(_path: str, _content: bytes | None) -> None:
-    """Pre-images are kept for an undo that does not exist yet."""

@@ -204,6 +204,10 @@ class JsonlPersistence:
         place = held.files.place if held is not None else await self._run(lambda: self._store.place_of(session_id))
         return await self._run(lambda: get_attachment(self._io, place.directory, attachment_id))
 
+    def place_beside(self, session_id: SessionId) -> str | None:
+        """See SessionPersistence."""
+        return self._known(session_id).files.place.directory
+
     async def close(self, session_id: SessionId) -> None:
         """See SessionPersistence."""
         async with self._gate(session_id):

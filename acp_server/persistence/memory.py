@@ -200,6 +200,11 @@ class MemoryPersistence:
             raise PersistenceError("ATTACHMENT_NOT_FOUND", f"The attachment {attachment_id} is not stored.")
         return content
 
+    def place_beside(self, session_id: SessionId) -> str | None:
+        """See SessionPersistence."""
+        self._open(session_id)
+        return None
+
     async def close(self, session_id: SessionId) -> None:
         """See SessionPersistence."""
         kept = self._kept.get(session_id)

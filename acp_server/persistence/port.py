@@ -284,6 +284,16 @@ class SessionPersistence(Protocol):
         """
         ...
 
+    def place_beside(self, session_id: SessionId) -> str | None:
+        """Return the private directory of an open session, for files that go where it goes; None where there is none.
+
+        It is there once the session has a durable event. What lies in it besides the log's own names is not looked at.
+
+        Raises:
+            PersistenceError: SESSION_NOT_FOUND.
+        """
+        ...
+
     async def close(self, session_id: SessionId) -> None:
         """Flush what can be flushed, stop observing and give the lock back. A session not held is no error."""
         ...

@@ -55,6 +55,7 @@ class Started:
         self._spill: int | None = None
         self._on_output = on_output
         self._text = ReadableText()
+        self._whole = ReadableText()
         self._loop = asyncio.get_running_loop()
         self._token = secrets.token_hex(16)
         self._status_text = b""
@@ -203,10 +204,14 @@ class Started:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 self._spill = os.open(self._spill_path, flags, 0o600)
                 data = self.captured.kept()
-            while data:
-                data = data[os.write(self._spill, data) :]
+            self._write_out(self._whole.feed(data))
         except OSError:
             self._spill_path = None  # a full disk costs the file, not the command
+
+    def _write_out(self, text: str) -> None:
+        data = text.encode()
+        while data and self._spill is not None:
+            data = data[os.write(self._spill, data) :]
 
     @property
     def spill(self) -> str | None:
@@ -256,6 +261,9 @@ class Started:
         os.close(self._read)
         if self._on_output is not None and (rest := self._text.end()):
             self._on_output(rest)
+        if self.spill is not None:
+            with suppress(OSError):
+                self._write_out(self._whole.end())
         for held in (self._box, self._spill):
             if held is not None:
                 os.close(held)

@@ -94,6 +94,7 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "tool/call": {**_STEP, "callId": _NAME, "name": _TEXT, "arguments": _TEXT},
     "tool/result": {**_STEP, "message": _OBJECT, "error?": _OBJECT},
     "todo/write": {"todos": _LIST},
+    "file/change": {"path": _NAME},
     "request/header": {"header": _OBJECT, "reason": _REASON},
     "request/context": {"provider": _NAME, "model": _NAME, "contextWindow?": _COUNT},
     "model/selected": {"provider": _NAME, "model": _NAME, "reasoningEffort?": _NAME},

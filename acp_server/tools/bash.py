@@ -14,7 +14,9 @@ from acp_server.messages.blocks import TextBlock
 from acp_server.sandbox.confine import SHELL, Backend, ConfinedCommand, confine
 from acp_server.sandbox.limits import LIMITS, Limits
 from acp_server.sandbox.process import CommandOutcome, run_command
+from acp_server.tools.beside import Whole
 from acp_server.tools.live_output import LiveOutput
+from acp_server.tools.run import INLINE_BYTES
 from acp_server.tools.tool import Card, Effect, ToolContext, ToolError, ToolResult
 
 LONGEST_SECONDS: Final = 600
@@ -62,15 +64,16 @@ class BashTool:
         """See Tool. A command that ends by itself has run, whatever its exit code; one that was stopped has not."""
         try:
             backend = await asyncio.to_thread(self._backend)
+            spill = await context.beside.new_file()
             boxed = await _boxed(context, (*SHELL, arguments.command), backend)
-            limits = replace(LIMITS, wall_seconds=float(arguments.timeout_seconds))
-            outcome = await _shown(boxed, limits, context)
+            outcome = await _shown(boxed, limits_for(arguments.timeout_seconds), spill, context)
         except ServerError as error:
             raise ToolError(error.code, error.message) from error
-        text = describe(outcome, arguments.timeout_seconds)
+        text, output = describe(outcome, arguments.timeout_seconds), outcome.output
+        whole = None if output.spill is None else Whole(output.spill, output.total)
         if outcome.timed_out or outcome.flooded or outcome.cancelled:
-            raise ToolError("COMMAND_STOPPED", text)
-        return ToolResult((TextBlock(text),), raw_output={"exitCode": outcome.exit_code})
+            raise ToolError("COMMAND_STOPPED", text, whole)
+        return ToolResult((TextBlock(text),), raw_output={"exitCode": outcome.exit_code}, whole=whole)
 
 
 async def _boxed(context: ToolContext, argv: Sequence[str], backend: Backend) -> ConfinedCommand:
@@ -88,12 +91,23 @@ def _give_back(making: asyncio.Future[ConfinedCommand]) -> None:
         making.result().close()
 
 
-async def _shown(boxed: ConfinedCommand, limits: Limits, context: ToolContext) -> CommandOutcome:
+def limits_for(seconds: float | None) -> Limits:
+    """Return the limits of a command; no more of its output stays in memory than a result may show."""
+    return replace(
+        LIMITS,
+        wall_seconds=None if seconds is None else float(seconds),
+        head_bytes=INLINE_BYTES,
+        tail_bytes=INLINE_BYTES,
+        spill_after_bytes=INLINE_BYTES,
+    )
+
+
+async def _shown(boxed: ConfinedCommand, limits: Limits, spill: str | None, context: ToolContext) -> CommandOutcome:
     """Run the command and show its output as it comes."""
     loop = asyncio.get_running_loop()
     live = LiveOutput(context.progress, loop.time, loop.call_later)
     try:
-        return await run_command(boxed, limits=limits, cancel=context.cancel, on_output=live)
+        return await run_command(boxed, limits=limits, cancel=context.cancel, on_output=live, spill=spill)
     finally:
         live.close()
 

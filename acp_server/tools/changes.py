@@ -14,7 +14,7 @@ from acp_server.messages.blocks import TextBlock
 from acp_server.tools.bounds import cut_line, take_lines
 from acp_server.tools.diff import Hunk, hunks
 from acp_server.tools.file_kinds import describe_binary
-from acp_server.tools.files import FileAccess, FileContent
+from acp_server.tools.files import FileAccess, FileChange, FileContent
 from acp_server.tools.nearby import not_found
 from acp_server.tools.text_file import NotTextError, TextFile, decode, encode, split_lines, with_text
 from acp_server.tools.tool import Card, Diff, Location, ToolError, ToolResult
@@ -54,7 +54,7 @@ async def change_text(
     if text is None:
         return None
     data = await asyncio.to_thread(encode, with_text(file, text))
-    await asyncio.to_thread(access.keep, canonical, content.data)
+    await access.keep(FileChange(canonical, content.data, data))
     access.seen.saw(canonical, await access.files.write(path, data, expected=content.version))
     return Changed(path, file.text, text)
 
@@ -67,7 +67,7 @@ async def create_text(access: FileAccess, path: str, text: str) -> Changed:
     """
     canonical = await access.files.check_write(path)
     data = encode(TextFile(text))
-    await asyncio.to_thread(access.keep, canonical, None)
+    await access.keep(FileChange(canonical, None, data))
     access.seen.saw(canonical, await access.files.write(path, data, expected=None))
     return Changed(path, None, text)
 

@@ -6,7 +6,7 @@ buffers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from acp_server.base.values import value
@@ -15,11 +15,20 @@ from acp_server.tools.ignore_rules import Outer
 from acp_server.tools.tool import ToolContext, ToolError
 
 FileKind: TypeAlias = Literal["file", "directory", "link", "other"]
-Keep: TypeAlias = Callable[[str, bytes | None], None]
-"""Keeps what a file held before it is written: its canonical path, and its bytes or None where none was there.
 
-Called in a thread before each write. What it raises stops the write.
-"""
+
+@value
+class FileChange:
+    """A change that is about to be made: the canonical path, its bytes before (None for a new file) and after."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+
+Keep: TypeAlias = Callable[[FileChange], Awaitable[None]]
+"""Keeps what a file held, before each write. What it raises stops the write."""
+Saw: TypeAlias = Callable[[str, Version], None]
 
 
 @value
@@ -131,18 +140,21 @@ class Files(Protocol):
 class SeenFiles:
     """Which version of which file a session has seen, by canonical path.
 
-    It starts empty with each load of a session: what was read in another life has to be read again before it is
-    changed.
+    What was seen in an earlier life of the session counts as well: what the log keeps of it is taken in first.
     """
 
-    __slots__ = ("_seen",)
+    __slots__ = ("_seen", "_tell")
 
-    def __init__(self) -> None:
-        self._seen: dict[str, Version] = {}
+    def __init__(self, seen: dict[str, Version] | None = None, tell: Saw | None = None) -> None:
+        """`seen` is shared by the calls of one session; `tell` hears what this call sees."""
+        self._seen = {} if seen is None else seen
+        self._tell = tell
 
     def saw(self, path: str, version: Version) -> None:
         """Note that the session has seen the file in this state."""
         self._seen[path] = version
+        if self._tell is not None:
+            self._tell(path, version)
 
     def check(self, path: str, current: Version, shown: str) -> None:
         """Do nothing when the file is as the session saw it.

@@ -7,19 +7,17 @@ unknown. A result that is too long for the model goes to a file, which the model
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from acp_server.base.cancel import Cancelled
 from acp_server.base.values import replace, value
 from acp_server.messages.blocks import Block, TextBlock
+from acp_server.tools.beside import Beside, Whole
 from acp_server.tools.tool import AnyTool, ToolContext, ToolError, ToolResult
 
 INLINE_BYTES: Final = 50_000
 """Bytes of a result's text that the model gets; reference value of the project's design."""
 HEAD_SHARE: Final = 0.6
-Spill = Callable[[str, str], Awaitable[str | None]]
-"""Keeps a call's whole text and returns the path under which the model can read it, None where it cannot."""
 
 
 @value
@@ -30,8 +28,8 @@ class Limits:
     grace: float = 2.0
 
 
-async def run_tool(tool: AnyTool, arguments: Any, context: ToolContext, limits: Limits, spill: Spill) -> ToolResult:
-    """Return what the call gave.
+async def run_tool(tool: AnyTool, arguments: Any, context: ToolContext, limits: Limits) -> ToolResult:
+    """Return what the call gave; what is too long for a model, also of an error, is cut and kept whole in a file.
 
     Raises:
         ToolError: what the tool raised; TOOL_TIMEOUT; ABORTED when the turn was cancelled.
@@ -48,8 +46,12 @@ async def run_tool(tool: AnyTool, arguments: Any, context: ToolContext, limits: 
         unsubscribe()
         watching.cancel()
         task.cancel()
-    result = _outcome(tool, task, context)
-    return replace(result, content=await _bounded(result.content, context.call_id, spill))
+    try:
+        result = _outcome(tool, task, context)
+    except ToolError as error:
+        text = await _bounded_text(error.message, error.whole, context.beside)
+        raise ToolError(error.code, text) from error
+    return replace(result, content=await _bounded(result, context.beside))
 
 
 async def _end(task: asyncio.Future[ToolResult], grace: float) -> None:
@@ -74,22 +76,33 @@ def _outcome(tool: AnyTool, task: asyncio.Future[ToolResult], context: ToolConte
     raise ToolError("TOOL_TIMEOUT", f"{tool.name} took too long and was stopped; what it did is unknown")
 
 
-async def _bounded(content: tuple[Block, ...], call_id: str, spill: Spill) -> tuple[Block, ...]:
+async def _bounded(result: ToolResult, beside: Beside) -> tuple[Block, ...]:
     """Return the content with texts cut that are too long together; what is cut stays readable in a file."""
+    content = result.content
     size = sum(len(block.text.encode()) for block in content if isinstance(block, TextBlock))
-    if size <= INLINE_BYTES:
+    if size <= INLINE_BYTES and result.whole is None:
         return content
     whole = "\n".join(block.text for block in content if isinstance(block, TextBlock))
-    path = await spill(call_id, whole)
     others = tuple(block for block in content if not isinstance(block, TextBlock))
-    return (TextBlock(cut_text(whole, path)), *others)
+    return (TextBlock(await _bounded_text(whole, result.whole, beside)), *others)
 
 
-def cut_text(text: str, path: str | None) -> str:
+async def _bounded_text(text: str, whole: Whole | None, beside: Beside) -> str:
+    size = len(text.encode())
+    if size <= INLINE_BYTES:
+        return text
+    if whole is None:
+        path = await beside.keep_text(text)
+        whole = None if path is None else Whole(path, size)
+    return cut_text(text, whole)
+
+
+def cut_text(text: str, whole: Whole | None) -> str:
     """Return head and tail of a text that is too long, with a line between them that says what is missing."""
     data = text.encode()
     head = data[: int(INLINE_BYTES * HEAD_SHARE)].decode("utf-8", "ignore")
     tail = data[-int(INLINE_BYTES * (1 - HEAD_SHARE)) :].decode("utf-8", "ignore")
-    missing = len(data) - len(head.encode()) - len(tail.encode())
-    where = f"; the whole text is in {path}" if path is not None else ""
+    size = len(data) if whole is None else whole.size
+    missing = max(size - len(head.encode()) - len(tail.encode()), 0)
+    where = f"; the whole text is in {whole.path}, which you can read" if whole is not None else ""
     return f"{head}\n[… {missing} bytes left out here{where} …]\n{tail}"

@@ -5,7 +5,7 @@ Owns the ports between tools, consent and the editor's cards. Knows no protocol 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from acp_server.base.cancel import CancelToken
@@ -14,6 +14,7 @@ from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.base.values import value
 from acp_server.messages.blocks import Block, Message
 from acp_server.sandbox.policy import Policy
+from acp_server.tools.beside import Beside, Whole
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -26,7 +27,14 @@ CardKind: TypeAlias = Literal[
 
 
 class ToolError(ServerError):
-    """A call that failed in a way that the model is told of: a stable code and one or more plain sentences."""
+    """A call that failed in a way that the model is told of: a stable code and one or more plain sentences.
+
+    `whole` names a file that holds all of what the sentences show a part of.
+    """
+
+    def __init__(self, code: str, message: str, whole: Whole | None = None) -> None:
+        super().__init__(code, message)
+        self.whole = whole
 
 
 @value
@@ -86,12 +94,16 @@ def card_to_json(card: Card) -> dict[str, JsonValue]:
 
 @value
 class ToolResult:
-    """What a call gave: `content` for the model, `card` for the editor where it says more than before."""
+    """What a call gave: `content` for the model, `card` for the editor where it says more than before.
+
+    `whole` names a file that holds all of the text, where that is kept already.
+    """
 
     content: tuple[Block, ...]
     card: Card | None = None
     raw_output: JsonObject | None = None
     contexts: tuple[Message, ...] = ()
+    whole: Whole | None = None
 
 
 class ToolContext(Protocol):
@@ -126,8 +138,21 @@ class ToolContext(Protocol):
         """Show the latest output of a call that runs; cheap, may be dropped."""
         ...
 
-    def record(self, kind: str, data: JsonObject) -> None:
+    @property
+    def beside(self) -> Beside:
+        """Return what the session keeps beside its log."""
+        ...
+
+    def record(self, kind: str, data: JsonObject, *, ignorable: bool = False) -> None:
         """Put an event of the tool's own into the session's log; raise ServerError when the log refuses."""
+        ...
+
+    def remember(self, kind: str, fact: JsonObject) -> None:
+        """Keep a fact with the call's result in the log, for later calls and later lives of the session."""
+        ...
+
+    def remembered(self, kind: str) -> Iterator[JsonObject]:
+        """Iterate over the facts of that kind that earlier calls kept, in order; it reads the whole log."""
         ...
 
 

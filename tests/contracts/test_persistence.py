@@ -305,6 +305,27 @@ async def test_a_fork_is_refused_in_mid_turn_and_beyond_the_end(store: SessionPe
     assert await code_of(store.prepare(SessionId("child"))) == "SESSION_NOT_FOUND"
 
 
+async def test_files_of_a_session_have_a_place_beside_its_log_or_none(store: SessionPersistence) -> None:
+    with pytest.raises(PersistenceError) as unknown:
+        store.place_beside(SessionId("s-1"))
+    assert unknown.value.code == "SESSION_NOT_FOUND"
+    session = await started(store)
+    run_turn(session)
+    await store.flush(session)
+    place = store.place_beside(session.id)
+    if isinstance(store, JsonlPersistence):
+        assert place is not None
+        note = Path(place) / "results" / "note.txt"
+        note.parent.mkdir()
+        note.write_text("x")
+        await store.close(session.id)
+        assert (await store.verify(session.id)).sound
+        await store.delete(session.id)
+        assert not note.exists()
+    else:
+        assert place is None
+
+
 async def test_attachments_come_back_and_go_with_a_fork(store: SessionPersistence) -> None:
     session = await started(store)
     ident = await store.put_attachment(session.id, b"\x89PNG")

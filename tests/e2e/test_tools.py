@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.sessions import live, load, merged, restarted
+from acp_server.persistence.scan import scan_log
+from acp_server.session.file_changes import FileState, changes_in
+from tests.e2e.sessions import folder, live, load, log_of, merged, restarted
 from tests.e2e.stage import Stage, stop_reason
 from tests.support import schema
 from tests.support.client import METHOD_NOT_FOUND, Answerer
@@ -546,6 +548,68 @@ def test_a_plan_with_two_items_at_once_is_refused(play: Play) -> None:
     _, (card,) = play.run(call("todo", todos=both))
     assert card.status == "failed"
     assert [update for update in live(play.client, play.session) if update.kind == "plan"] == []
+
+
+# -- long results, and what a session remembers
+
+
+def spilled(text: str) -> str:
+    """Return the path that a cut result names."""
+    return text.split("the whole text is in ")[1].split(",", maxsplit=1)[0]
+
+
+def test_a_long_result_can_be_read_on_also_after_a_load_and_goes_with_the_session(play: Play) -> None:
+    play.mode("auto")
+    _, (shell,) = play.run(bash("seq 1 300000"))
+    path = Path(spilled(shown(shell)))
+    assert path.read_text() == "".join(f"{n}\n" for n in range(1, 300_001))
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    play.run(call("read", path=str(path), offset=250_000, limit=2), call("grep", pattern="^299999$", path=str(path)))
+    assert (play.client.questions, "250001" in play.results()[-2], "299999" in play.results()[-1]) == ([], True, True)
+    play.restart()
+    load(play.client, play.session, play.stage.project)
+    play.run(call("read", path=str(path), offset=299_999, limit=1), write(str(path)))
+    assert (play.results()[-2].strip().split("\n")[0], len(play.client.questions)) == ("299999\t299999", 1)
+    assert play.client.result("session/delete", {"sessionId": play.session}) == {}
+    assert not path.exists()
+
+
+def test_what_lies_beside_another_session_is_asked(play: Play) -> None:
+    play.mode("auto")
+    _, (shell,) = play.run(bash("seq 1 30000"))
+    path = spilled(shown(shell))
+    play.session = play.client.new_session(play.stage.project)
+    play.person(choosing("reject-once"))
+    _, (read,) = play.run(call("read", path=path))
+    assert (read.status, len(play.client.questions)) == ("failed", 1)
+
+
+def test_a_file_that_was_read_before_a_load_may_be_changed_while_it_is_the_same(play: Play) -> None:
+    play.mode("auto")
+    for name in ("same", "other", "unread"):
+        (play.stage.project / name).write_text("one\n")
+    play.run(call("read", path="same"), call("read", path="other"))
+    play.restart()
+    load(play.client, play.session, play.stage.project)
+    (play.stage.project / "other").write_text("the person's\n")
+    edits = [call("edit", path=name, old_string="one", new_string="two") for name in ("same", "other", "unread")]
+    _, cards = play.run(*edits)
+    codes = [card.fields["rawOutput"].get("error", {}).get("code") for card in cards]
+    assert codes == [None, "STALE_FILE", "UNREAD_FILE"]
+    texts = [(play.stage.project / name).read_text() for name in ("same", "other", "unread")]
+    assert texts == ["two\n", "the person's\n", "one\n"]
+
+
+def test_what_a_file_was_is_kept_before_it_is_changed(play: Play) -> None:
+    play.mode("auto")
+    target = play.stage.project / "a.txt"
+    target.write_text("one\n")
+    edit = call("edit", path="a.txt", old_string="one", new_string="two")
+    play.run(call("read", path="a.txt"), edit, write("b.txt"))
+    edited, made = changes_in(scan_log(log_of(play.stage, play.session).read_bytes(), "zstd").log.milestones())
+    assert (edited.path, made.path, made.before) == (str(target), str(play.stage.project / "b.txt"), FileState(None))
+    place = folder(play.stage, play.session) / "attachments" / str(edited.before.kept)
+    assert (place.read_bytes(), place.stat().st_mode & 0o777) == (b"one\n", 0o600)
 
 
 # -- loading

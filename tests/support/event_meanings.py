@@ -36,10 +36,13 @@ _CARD: Final = f"`title`, `kind` (one of {_one_of(get_args(CardKind))}), `locati
 _EFFECT: Final = f"`kind` (one of {_one_of(get_args(EffectKind))}), `paths`?, `command`?, `url`?"
 _COMPACTION: Final = "names the compaction"
 
+_FILE_STATE: Final = (
+    "what it held, null for no file: `digest` and `size` of its bytes, `kept`? the attachment that has them"
+)
 GROUPS: Final = (
     ("Conversation", ("user/message", "assistant/message", "assistant/chunk")),
     ("Turns and steps", ("turn/start", "turn/end", "step/start", "step/end")),
-    ("Tools", ("tool/call", "tool/result", "todo/write")),
+    ("Tools", ("tool/call", "tool/result", "todo/write", "file/change")),
     ("Consent and modes", ("permission/preset", "approval/asked", "approval/decided", "approval/policy")),
     ("Requests", ("request/header", "request/context", "model/selected", "llm/retry", "llm/retry-started")),
     ("Prompts and commands", ("agent/inbox/spliced", "command/run", "command/done")),
@@ -110,13 +113,22 @@ EVENTS: Final[Mapping[str, Event]] = {
             "error?": "`name` and `code` of a call that failed, for programs",
             "meta?": (
                 "object",
-                "what no model reads: `card`?, how an editor draws the ended call; `rawOutput`?, for programs",
+                "what no model reads: `card`?, how an editor draws it; `rawOutput`?; `facts`?, for later calls",
             ),
         },
     ),
     "todo/write": Event(
         "The plan, as the model wrote it; it replaces the one before.",
         {"todos": "the whole plan, each with `content` and `status`: `pending`, `in_progress` or `completed`"},
+    ),
+    "file/change": Event(
+        "A file is about to be changed. It is durable before the file is written, so that the change can be undone.",
+        {
+            "path": "the file, canonical",
+            "before": ("object or null", _FILE_STATE),
+            "after": ("object or null", "what it will hold, in the same form"),
+            "callId?": ("text", "the call that changes it; absent for an undo"),
+        },
     ),
     "permission/preset": Event(
         "The session's mode from here on: how much happens without a question. The latest counts.",

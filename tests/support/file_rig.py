@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from acp_server.sandbox.facts import Host
 from acp_server.sandbox.policy import Level, Policy
 from acp_server.sandbox.roots import Roots
 from acp_server.tools.arguments import read_arguments
+from acp_server.tools.beside import Beside, NothingBeside
 from acp_server.tools.file_tools import file_tools
-from acp_server.tools.files import FileAccess, Keep, SeenFiles
+from acp_server.tools.files import FileAccess, FileChange, Keep, SeenFiles
 from acp_server.tools.local_files import LocalFiles
 from acp_server.tools.tool import AnyTool, ToolContext, ToolResult
 
@@ -31,12 +32,20 @@ class Context:
     call_id: str = "c"
     shown: list[str] = field(default_factory=list)
     recorded: list[tuple[str, JsonObject]] = field(default_factory=list)
+    beside: Beside = field(default_factory=NothingBeside)
+    facts: list[tuple[str, JsonObject]] = field(default_factory=list)
 
     def progress(self, text: str) -> None:
         self.shown.append(text)
 
-    def record(self, kind: str, data: JsonObject) -> None:
+    def record(self, kind: str, data: JsonObject, *, ignorable: bool = False) -> None:
         self.recorded.append((kind, data))
+
+    def remember(self, kind: str, fact: JsonObject) -> None:
+        self.facts.append((kind, fact))
+
+    def remembered(self, kind: str) -> Iterator[JsonObject]:
+        return iter([fact for name, fact in self.facts if name == kind])
 
 
 class FileRig:
@@ -49,7 +58,7 @@ class FileRig:
             folder.mkdir(exist_ok=True)
         self.host = Host(str(real / "home"), "user", str(real / "state"), (str(real / "state"),))
         self.kept: list[tuple[str, bytes | None]] = []
-        self.keep: Keep = lambda path, data: self.kept.append((path, data))
+        self.keep: Keep = self._keep
         self.seen = SeenFiles()
         self.context = Context(str(self.project), Policy(level, str(self.project)))
         self._roots = Roots((str(self.project),))
@@ -58,6 +67,9 @@ class FileRig:
     def access(self, context: ToolContext) -> FileAccess:
         files = LocalFiles(self._roots, context.policy, self.host)
         return FileAccess(files, self.seen, self.keep)
+
+    async def _keep(self, change: FileChange) -> None:
+        self.kept.append((change.path, change.before))
 
     async def call(self, name: str, arguments: str) -> ToolResult:
         tool = self.tools[name]

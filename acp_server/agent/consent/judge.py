@@ -37,11 +37,12 @@ class Decision:
 
 @value
 class Surroundings:
-    """What paths mean for one session. Each test gets an absolute path."""
+    """What paths mean for one session. Each test gets an absolute path; `own` is what the session itself has kept."""
 
     inside: Callable[[str], bool]
     secret: Callable[[str], bool]
     protected: Callable[[str], bool]
+    own: Callable[[str], bool] = lambda _path: False
 
 
 ALLOW: Final = Decision("allow", "It is allowed in this mode.")
@@ -64,6 +65,8 @@ def judge(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surrounding
 
 def _judge_read(effect: Effect, places: Surroundings) -> Decision:
     for path in effect.paths:
+        if places.own(path):
+            continue
         if places.secret(path):
             return Decision("ask", f"{path} may hold a secret.")
         if not places.inside(path):

@@ -11,6 +11,7 @@ import pytest
 from acp_server.base.cancel import BY_USER, Cancelled
 from acp_server.sandbox.policy import Policy
 from acp_server.tools.edit import EditArguments
+from acp_server.tools.files import FileChange
 from acp_server.tools.multi_edit import MultiEditArguments
 from acp_server.tools.tool import Card, Diff, Effect, Location, ToolError
 from acp_server.tools.write import WriteArguments
@@ -208,7 +209,7 @@ async def test_what_keeping_raises_stops_the_write(rig: FileRig) -> None:
     make_tree(rig.project, {"f": "a"})
     await rig.run("read", path="f")
 
-    def full(path: str, data: bytes | None) -> None:
+    async def full(_change: FileChange) -> None:
         raise ToolError("DISK_FULL", "no room to keep it")
 
     rig.keep = full
