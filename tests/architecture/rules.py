@@ -31,6 +31,7 @@ PURE: tuple[str, ...] = (
     "persistence.records",
     "persistence.rows",
     "persistence.scan",
+    "tools.beside",
     "tools.tool",
     "llm.adapter",
     "llm.adapters",
