@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_server.persistence.scan import scan_log
+from acp_server.session.events import SessionEvent
 from acp_server.session.file_changes import FileState, changes_in
 from tests.e2e.sessions import folder, live, load, log_of, merged, restarted
 from tests.e2e.stage import Stage, stop_reason
@@ -606,7 +607,8 @@ def test_what_a_file_was_is_kept_before_it_is_changed(play: Play) -> None:
     target.write_text("one\n")
     edit = call("edit", path="a.txt", old_string="one", new_string="two")
     play.run(call("read", path="a.txt"), edit, write("b.txt"))
-    edited, made = changes_in(scan_log(log_of(play.stage, play.session).read_bytes(), "zstd").log.milestones())
+    entries = scan_log(log_of(play.stage, play.session).read_bytes(), "zstd").entries
+    edited, made = changes_in([entry for entry in entries if isinstance(entry, SessionEvent)])
     assert (edited.path, made.path, made.before) == (str(target), str(play.stage.project / "b.txt"), FileState(None))
     place = folder(play.stage, play.session) / "attachments" / str(edited.before.kept)
     assert (place.read_bytes(), place.stat().st_mode & 0o777) == (b"one\n", 0o600)

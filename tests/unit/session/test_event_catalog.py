@@ -19,7 +19,7 @@ def test_the_catalogue_finds_writers_by_text_constant_and_import() -> None:
     written, ignorable = event_catalog.writers()
     assert written["turn/end"] == ["agent/turn.py", "session/repair.py"]
     assert written["session/end-seed"] == ["session/session.py"]
-    assert written["permission/preset"] == ["acp/option_routes.py"]
+    assert "acp/option_routes.py" in written["permission/preset"]
     assert ignorable == {"file/change", "model/selected"}
 
 
