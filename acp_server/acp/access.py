@@ -20,6 +20,8 @@ from acp_server.llm.scripted.models import scripted_model
 from acp_server.messages.request import CallConfig
 
 DEMO: Final = CallConfig("scripted", "demo")
+NOBODY: Final = CallConfig("none", "none")
+"""Where the requests of a session would go that never made any and was opened when nobody could answer."""
 DEMO_INFO: Final = scripted_model(DEMO.model) or ModelInfo(DEMO.provider, DEMO.model, "Demo")
 
 
@@ -95,6 +97,13 @@ class Access:
         if config is None:
             raise self._required()
         return config
+
+    def config_or_reason(self) -> tuple[CallConfig | None, str]:
+        """Return where a session's requests go, or None and one sentence that says why they go nowhere."""
+        try:
+            return self.config(), ""
+        except RpcError as error:
+            return None, str((error.data or {}).get("details", error.message))
 
     def usable(self, config: CallConfig) -> bool:
         """Return whether a session that went there before can go on there."""

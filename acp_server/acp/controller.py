@@ -46,6 +46,8 @@ class Controller:
         self._stop: Callable[[], None] = _nothing
         self.read_only: str | None = None
         """Why nothing can be added to the session, or None."""
+        self.unanswered = False
+        """Whether the session was opened when nobody could answer, and no model was chosen since."""
 
     @property
     def id(self) -> str:

@@ -97,6 +97,7 @@ class OptionRoutes:
         try:
             controller.require_writable()
             controller.agent.choose(config)
+            controller.unanswered = False
         except ServerError as error:
             raise refused(error) from error
 

@@ -12,6 +12,7 @@ from acp_server.acp.commands import find_command, run_command
 from acp_server.acp.content import blocks_of
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import invalid, prompt_result, refused
+from acp_server.acp.model_words import not_available
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.agent.registry import AgentRegistry
@@ -76,7 +77,7 @@ class Prompts:
         found = find_command(prompt, self._sessions.commands())
         blocks = blocks_of(prompt)
         if found is None:
-            self._access.require(controller.agent.config)
+            self._require_answers(controller)
         settle, stop = self._settling(controller, request)
         try:
             controller.require_writable()
@@ -95,6 +96,24 @@ class Prompts:
             return END_TURN
         controller.begin_turn()
         return PENDING
+
+    def _require_answers(self, controller: Controller) -> None:
+        """Raise RpcError -32000 when nobody can answer in the session.
+
+        One that was opened for reading, because there was no key, goes on with the model that answers by then.
+        """
+        if not controller.unanswered:
+            self._access.require(controller.agent.config)
+            return
+        config, before = self._access.config(), controller.agent.config
+        try:
+            controller.require_writable()
+            controller.agent.choose(before if self._access.usable(before) else config)
+        except ServerError as error:
+            raise refused(error) from error
+        controller.unanswered = False
+        if controller.agent.config != before:
+            controller.tell(not_available(before, controller.agent.config))
 
     def _settling(
         self, controller: Controller, request: Inbound
@@ -117,7 +136,7 @@ class Prompts:
         blocks = blocks_of(params.prompt_blocks(given))
         if not blocks:
             raise invalid("prompt", "is empty")
-        self._access.require(controller.agent.config)
+        self._require_answers(controller)
         try:
             controller.require_writable()
             controller.agent.steer(Message(self._ids.new(), "user", blocks, UserSource()))

@@ -12,9 +12,10 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeAlias
 
 from acp_server.acp import params
-from acp_server.acp.access import Access
+from acp_server.acp.access import NOBODY, Access
 from acp_server.acp.controller import Controller, read_only_words
 from acp_server.acp.failures import invalid, refused, session_not_found, stored_error
+from acp_server.acp.model_words import not_available, readable_only_for_now
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.options import fitting
@@ -159,13 +160,15 @@ class Stored:
         return {"sessionId": header.id, **self._options.choices(controller)}
 
     async def _open(self, asked: params.StoredSession, request: Inbound, *, replay: bool) -> Mapping[str, Any]:
-        config = self._access.config()
+        config, reason = self._access.config_or_reason()
         controller = self._sessions.get(asked.id)
         if controller is not None and controller.read_only is not None:
             await self._sessions.close(asked.id)  # what was in the way may be gone
             controller = None
         if controller is None:
             controller = await self._take(asked, config)
+            if config is None and controller.read_only is None:
+                controller.tell(readable_only_for_now(reason))
             if not replay:
                 controller.catch_up()
         _require_cwd(asked.cwd, controller.agent.session.header)
@@ -178,7 +181,7 @@ class Stored:
         request.after_response(controller.greet)
         return self._options.choices(controller)
 
-    async def _take(self, asked: params.StoredSession, config: CallConfig) -> Controller:
+    async def _take(self, asked: params.StoredSession, config: CallConfig | None) -> Controller:
         """Take the stored session's lock and make it live; what is damaged opens for reading."""
         ident = SessionId(asked.id)
         with told(ident):
@@ -191,19 +194,20 @@ class Stored:
                 await store.close(ident)
                 raise
 
-    def _enter(self, loaded: LoadedSession, config: CallConfig) -> Controller:
+    def _enter(self, loaded: LoadedSession, config: CallConfig | None) -> Controller:
+        """Make a session live; without a `config` nobody answers in it, and it keeps the model that it had."""
         wanted = chosen_model(loaded.log.milestones())
-        usable = wanted is None or self._access.usable(wanted)
-        chosen = config if wanted is None or not usable else fitting(wanted, self._access.info(wanted))
+        usable = config is None or wanted is None or self._access.usable(wanted)
+        chosen = fitting(wanted, self._access.info(wanted)) if wanted is not None and usable else config or NOBODY
         agent = self._registry.resume(loaded.header, loaded.log, chosen, read_only=loaded.read_only)
         controller = self._sessions.add(agent)
-        controller.read_only = loaded.read_only
+        controller.read_only, controller.unanswered = loaded.read_only, config is None
         for sentence in loaded.notices:
             controller.tell(sentence)
         if loaded.read_only is not None:
             controller.tell(read_only_words(loaded.read_only))
         if wanted is not None and not usable:
-            controller.tell(f"{wanted.provider}/{wanted.model} is not available; {chosen.model} answers from here on.")
+            controller.tell(not_available(wanted, chosen))
         waiting = len(agent.inbox.parked)
         if waiting:
             controller.tell(f"{waiting} prompt(s) were never answered. Send `/parked` to see, run or drop them.")

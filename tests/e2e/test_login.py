@@ -13,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.sessions import restarted
 from tests.e2e.stage import Stage, stop_reason
+from tests.support.client import Client
 from tests.support.llm_script import Script
 from tests.support.mock_llm import MockLlm
+from tests.support.trace import Obj
 
 KEY = "sk-proj-PLANTED0123456789abcdef"
 IN_A_TERMINAL = """
@@ -187,6 +190,50 @@ def test_a_logout_ends_turns_takes_keys_away_and_keeps_history(stage: Stage, moc
     assert client.result("authenticate", {"methodId": "provider-key"}) == {}
     answer, turn = client.prompt(session, "Once more.")
     assert (stop_reason(answer), client.said(turn)) == ("end_turn", "Again.")
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+def test_what_is_stored_can_be_read_without_a_key(stage: Stage, mock: MockLlm, method: str) -> None:
+    mock.script = Script([{"text": "Before."}, {"text": "After."}])
+    client, session = stage.open(None, mock.environment("openai"))
+    client.prompt(session, "go")
+    client = restarted(stage, None)
+    shown, after = load_by(client, method, session, stage.project)
+    assert shown == ("Before." if method == "session/load" else "")
+    refusal = client.answer(client.ask(session, "again"))["error"]
+    assert (refusal["code"], [one["id"] for one in refusal["data"]["authMethods"]][:1]) == (-32000, ["provider-key"])
+    assert after["configOptions"][1]["currentValue"] == "openai/mock"
+    for refused, more in (("session/new", {}), ("_acp_server/session/fork", {"sessionId": session})):
+        assert client.error(refused, {"cwd": str(stage.project), "mcpServers": [], **more})["code"] == -32000
+    assert client.result("session/close", {"sessionId": session}) == {}
+    assert client.agent.end() is None
+    client = stage.client(None, mock.environment("openai"))
+    client.initialize()
+    assert load_by(client, "session/load", session, stage.project)[0] == "Before."
+    answer, turn = client.prompt(session, "again")
+    assert (stop_reason(answer), client.said(turn)) == ("end_turn", "After.")
+
+
+def load_by(client: Client, method: str, session: str, project: Path) -> tuple[str, Obj]:
+    """Open a stored session; return what was shown of the answers, and the result."""
+    before = len(client.trace.frames)
+    result = client.result(method, {"sessionId": session, "cwd": str(project), "mcpServers": []})
+    updates = [frame.update() for frame in client.trace.frames[before:]]
+    return "".join(u.text for u in updates if u is not None and u.kind == "agent_message_chunk"), result
+
+
+def test_a_session_that_was_loaded_without_a_key_goes_on_after_a_login(stage: Stage, mock: MockLlm) -> None:
+    mock.script = Script([{"text": "Before."}, {"text": "After."}])
+    stage.secrets.append(KEY)
+    client, session = stage.open(None, mock.environment("openai"))
+    client.prompt(session, "go")
+    client.result("session/close", {"sessionId": session})
+    assert client.result("logout", {}) == {}
+    assert load_by(client, "session/load", session, stage.project)[0] == "Before."
+    assert client.answer(client.ask(session, "again"))["error"]["code"] == -32000
+    assert client.result("authenticate", {"methodId": "provider-key"}) == {}
+    answer, turn = client.prompt(session, "again")
+    assert (stop_reason(answer), client.said(turn)) == ("end_turn", "After.")
 
 
 def test_a_logout_sets_a_key_of_the_environment_aside(stage: Stage, mock: MockLlm) -> None:
