@@ -15,6 +15,7 @@ from acp_server.acp import params
 from acp_server.acp.commands import SHIPPED, Command
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import session_not_found
+from acp_server.acp.offered import NOTHING
 from acp_server.agent.agent import Agent
 from acp_server.agent.registry import AgentRegistry
 from acp_server.base.cancel import BY_USER
@@ -42,12 +43,12 @@ class OpenSessions:
         self._open: dict[str, Controller] = {}
         self._last: dict[str, asyncio.Future[None]] = {}
         """By session: what is done once the newest of the calls that wait or have the session alone is."""
-        self.takes_notices = False
-        """Whether the client offered to show notices."""
+        self.offered = NOTHING
+        """What the client said that it can do."""
 
     def add(self, agent: Agent) -> Controller:
         """Return the controller of a session that is open from here on; it is not live yet."""
-        controller = Controller(agent, self._outbox, takes_notices=lambda: self.takes_notices, commands=self.commands)
+        controller = Controller(agent, self._outbox, takes_notices=lambda: self.offered.notices, commands=self.commands)
         self._open[controller.id] = controller
         return controller
 

@@ -13,6 +13,7 @@ from acp_server.acp import params
 from acp_server.acp.access import Access
 from acp_server.acp.failures import invalid
 from acp_server.acp.handshake import auth_methods, initialize_result
+from acp_server.acp.offered import read_offered
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.prompts import Prompts
@@ -80,9 +81,7 @@ class Server:
         """Take the client's capabilities; a later `initialize` replaces them and keeps the sessions."""
         self._initialized = True
         self._access.methods = auth_methods(dict(given), sys.executable)
-        offered = given.get("clientCapabilities")
-        session = offered.get("session") if isinstance(offered, Mapping) else None
-        self._sessions.takes_notices = isinstance(session, Mapping) and isinstance(session.get("notices"), Mapping)
+        self._sessions.offered = read_offered(given)
 
     def _initialize(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
         result = initialize_result(dict(given), sys.executable, unstable=self._unstable)

@@ -22,6 +22,7 @@ from acp_server.session.events import APPEND
 from acp_server.session.session import Session
 from acp_server.tools.arguments import read_arguments
 from acp_server.tools.beside import Beside
+from acp_server.tools.client_side import NO_CLIENT, ClientSide
 from acp_server.tools.run import Limits, run_tool
 from acp_server.tools.tool import AnyTool, Card, Effect, ToolError, ToolResult, card_to_json
 
@@ -43,6 +44,7 @@ class Scene:
     policy: PolicyFor
     progress: Progress
     beside: Beside
+    client: ClientSide = NO_CLIENT
     limits: Limits = Limits()
 
 
@@ -59,6 +61,7 @@ class _Context:
     beside: Beside
     show: Progress
     facts: dict[str, list[JsonValue]]
+    client: ClientSide
 
     def progress(self, text: str) -> None:
         """See ToolContext."""
@@ -139,6 +142,7 @@ class Toolbox:
             beside=scene.beside,
             show=scene.progress,
             facts={},
+            client=scene.client,
         )
 
     def _card(self, call: ToolCallBlock) -> Card | None:

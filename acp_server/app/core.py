@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.services import AgentServices
 from acp_server.app.clock import RandomIds, SystemClock, uniform
 from acp_server.app.components import Components
 from acp_server.app.composition import Composition
+from acp_server.app.front import Front
 from acp_server.app.journal import NewJournal, ReadOnlyJournal, StoredJournal, words_of
 from acp_server.app.limits import DEFAULT
 from acp_server.app.log_file import LogFile
@@ -33,29 +34,11 @@ from acp_server.session.session import Session
 from acp_server.session.store import SessionStore
 
 if TYPE_CHECKING:
-    from acp_server.agent.consent.approvals import Asker
     from acp_server.app.model_runtime import ModelRuntime
     from acp_server.llm.runtime import LlmRuntime
 
 WARM_UP_AFTER: Final = 0.05
 """Seconds after which what a turn needs is loaded though no prompt has come; a first session/new goes before."""
-
-
-class Front(Protocol):
-    """What a front end does for the sessions that it shows. Sessions that it does not show are passed over."""
-
-    def tell(self, session_id: str, sentence: str) -> None:
-        """Tell the person something about a session."""
-
-    def tell_all(self, sentence: str) -> None:
-        """Tell the person something in every session."""
-
-    def asker(self, session_id: str) -> Asker:
-        """Return what carries questions of consent in a session."""
-        ...
-
-    def progress(self, session_id: str, call_id: str, text: str) -> None:
-        """Show the latest output of a tool call that runs."""
 
 
 @value
@@ -113,12 +96,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         environment, tables.adapters, tables.default_models, composition.require, lambda: tables.facts.last or NO_FACTS
     )
     tools = ToolSessions(
-        tables.tools,
-        environment,
-        ids,
-        store=lambda: store.loaded if store.ready else None,
-        asker=front.asker,
-        progress=front.progress,
+        tables.tools, environment, ids, store=lambda: store.loaded if store.ready else None, front=front
     )
     tables.observers.add(SessionObserver(closed=tools.closed))
 

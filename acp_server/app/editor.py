@@ -1,13 +1,16 @@
-"""What an editor's connection does for the sessions that it has open (port `core.Front`)."""
+"""What an editor's connection does for the sessions that it has open (port `Front`)."""
 
 from __future__ import annotations
 
+import os.path
+from functools import partial
 from typing import TYPE_CHECKING
 
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.jsonrpc.peer import Peer
 
 if TYPE_CHECKING:
+    from acp_server.acp.client_side import AcpClient
     from acp_server.acp.permissions import Permissions
 
 
@@ -51,3 +54,21 @@ class Editor:
             return call_id if controller is None else controller.wire_id(call_id)
 
         return Permissions(self._peer, session_id, wire_id)
+
+    def client(self, session_id: str) -> AcpClient:
+        """See Front."""
+        from acp_server.acp.client_side import AcpClient  # noqa: PLC0415 - tools are not for the start path
+
+        sessions, peer = self._sessions, self._peer
+        if sessions is None or peer is None:
+            raise RuntimeError("a session's tools are wanted before its connection is there")
+        controller = sessions.get(session_id)
+        cwd = None if controller is None else controller.agent.session.header.cwd
+        spelled = partial(_spelled, cwd or "/", os.path.realpath(cwd or "/"))
+        return AcpClient(peer, session_id, lambda: sessions.offered, spelled)
+
+
+def _spelled(cwd: str, real: str, path: str) -> str:
+    """Return a canonical path below the session's directory as the client named that directory."""
+    inside = path == real or path.startswith(f"{real.rstrip('/')}/")
+    return cwd.rstrip("/") + path[len(real.rstrip("/")) :] if inside else path

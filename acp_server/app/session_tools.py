@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from acp_server.agent.hooks import Decision
 from acp_server.agent.tools import CallPlace, ToolOutcome
+from acp_server.app.front import Front
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids, Journal
@@ -22,7 +23,7 @@ from acp_server.persistence.port import SessionPersistence
 from acp_server.session.session import Session
 
 if TYPE_CHECKING:
-    from acp_server.agent.consent.approvals import Approvals, Asker
+    from acp_server.agent.consent.approvals import Approvals
     from acp_server.agent.toolbox import Toolbox
     from acp_server.tools.tool import AnyTool
 
@@ -37,15 +38,13 @@ class ToolSessions:
         ids: Ids,
         *,
         store: Callable[[], SessionPersistence | None],
-        asker: Callable[[str], Asker],
-        progress: Callable[[str, str, str], None],
+        front: Front,
     ) -> None:
         self._tools = tools
         self._environment = environment
         self._ids = ids
         self._store = store
-        self._asker = asker
-        self._progress = progress
+        self._front = front
         self._open: dict[str, SessionTools] = {}
 
     def open(self, session: Session, journal: Journal) -> SessionTools:
@@ -59,12 +58,13 @@ class ToolSessions:
             return make_tools(
                 session,
                 self._tools,
-                self._asker(ident),
+                self._front.asker(ident),
                 environment=self._environment,
                 beside=SessionBeside(session, self._store, journal),
                 journal=journal,
                 ids=self._ids,
-                progress=partial(self._progress, ident),
+                progress=partial(self._front.progress, ident),
+                client=self._front.client(ident),
             )
 
         tools = self._open[ident] = SessionTools(self._tools, make)

@@ -19,6 +19,7 @@ from acp_server.sandbox.host import read_host
 from acp_server.sandbox.policy import Policy
 from acp_server.sandbox.verdict import verdict
 from acp_server.session.session import Session
+from acp_server.tools.client_side import ClientSide
 from acp_server.tools.tool import AnyTool
 
 REASONS = ("outside", "secret", "protected")
@@ -35,6 +36,7 @@ def make_tools(
     journal: Journal,
     ids: Ids,
     progress: Callable[[str, str], None],
+    client: ClientSide,
 ) -> tuple[Toolbox, Approvals]:
     """Return the toolbox of a session and the consent for its calls."""
     workspace = os.path.realpath(session.header.cwd or "/")
@@ -47,7 +49,7 @@ def make_tools(
         own = (str(folder),) if folder is not None and effect is not None and effect.kind == "read" else ()
         return Policy(approvals.level(call_id), workspace, allowed_paths=(*approvals.granted(call_id), *own))
 
-    box = Toolbox(tools, Scene(session, workspace, policy, progress, beside))
+    box = Toolbox(tools, Scene(session, workspace, policy, progress, beside, client))
     outside, secret, protected = (partial(_is, reason, workspace, host) for reason in REASONS)
     surroundings = Surroundings(outside, secret, protected, beside.holds)
     approvals = Approvals(session, box, surroundings, asker, journal=journal, ids=ids, rules=lambda: ())

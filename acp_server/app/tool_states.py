@@ -19,6 +19,7 @@ from acp_server.sandbox.probe import leftovers_of, probe
 from acp_server.sandbox.replacing import Version
 from acp_server.sandbox.roots import Roots
 from acp_server.tools.bash import BashTool
+from acp_server.tools.editor_files import EditorFiles
 from acp_server.tools.file_tools import file_tools
 from acp_server.tools.files import FileAccess, SeenFiles
 from acp_server.tools.local_files import LocalFiles
@@ -83,7 +84,8 @@ class ToolStates:
             seen = dict(seen_before(context.remembered(SEEN)))
             state = _State(Roots((policy.workspace, *policy.roots)), seen)
             self._states[context.session_id] = state
-        files = LocalFiles(state.roots, context.policy, self.host(), self.leftovers())
+        local = LocalFiles(state.roots, context.policy, self.host(), self.leftovers())
+        files = EditorFiles(local, context.client, context.cancel) if context.client.reads else local
 
         def saw(path: str, version: Version) -> None:
             context.remember(SEEN, seen_fact(path, version))

@@ -171,6 +171,10 @@ class Fence:
         """Make a file have these bytes; see Overwriting."""
         return self._overwriting.write_atomic(path, data, mode, expected_version)
 
+    def check_replace(self, path: str) -> None:
+        """Do nothing where `write_atomic` may replace what stands there; see Overwriting."""
+        self._overwriting.check_replace(path)
+
     def remove(self, path: str, *, expected_version: Expected = "any") -> None:
         """Remove a file; see Overwriting."""
         self._overwriting.remove(path, expected_version)

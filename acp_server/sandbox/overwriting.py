@@ -60,6 +60,17 @@ class Overwriting:
                 last = error
         raise told(last, path) from last
 
+    def check_replace(self, path: str) -> None:
+        """Do nothing where `write_atomic` would replace what stands there, or make it; raise as it does otherwise."""
+        found = self._canonical(path)
+        try:
+            with self._parent(found) as (parent, name), _existing(parent, name) as old:
+                self._check(found, old, "any")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise told(error, path) from error
+
     def remove(self, path: str, expected: Expected) -> None:
         """Remove a file (a link's target, not the link). Raise as `write_atomic` does."""
         found = self._canonical(path)

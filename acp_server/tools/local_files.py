@@ -61,6 +61,14 @@ class LocalFiles:
         """See Files."""
         return await asyncio.to_thread(_told, path, lambda: self._fence.canonical(path, "write"))
 
+    async def check_read(self, path: str) -> str:
+        """Return the canonical path of what reading would show, there or not; raise DENIED where it may not be."""
+        return await asyncio.to_thread(_told, path, lambda: self._fence.canonical(path))
+
+    async def check_replace(self, path: str) -> None:
+        """Do nothing where the fence would let what stands there be replaced; raise DENIED or NOT_A_FILE otherwise."""
+        await asyncio.to_thread(_told, path, lambda: self._fence.check_replace(path))
+
     async def write(self, path: str, data: bytes, *, expected: Version | None) -> Version:
         """See Files."""
         try:

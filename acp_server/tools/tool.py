@@ -15,6 +15,7 @@ from acp_server.base.values import value
 from acp_server.messages.blocks import Block, Message
 from acp_server.sandbox.policy import Policy
 from acp_server.tools.beside import Beside, Whole
+from acp_server.tools.client_side import ClientSide
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -132,6 +133,11 @@ class ToolContext(Protocol):
     @property
     def cancel(self) -> CancelToken:
         """Return the turn's token."""
+        ...
+
+    @property
+    def client(self) -> ClientSide:
+        """Return what the client at the other end offers."""
         ...
 
     def progress(self, text: str) -> None:

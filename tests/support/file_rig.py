@@ -15,6 +15,8 @@ from acp_server.sandbox.policy import Level, Policy
 from acp_server.sandbox.roots import Roots
 from acp_server.tools.arguments import read_arguments
 from acp_server.tools.beside import Beside, NothingBeside
+from acp_server.tools.client_side import NO_CLIENT, ClientSide
+from acp_server.tools.editor_files import EditorFiles
 from acp_server.tools.file_tools import file_tools
 from acp_server.tools.files import FileAccess, FileChange, Keep, SeenFiles
 from acp_server.tools.local_files import LocalFiles
@@ -34,6 +36,7 @@ class Context:
     recorded: list[tuple[str, JsonObject]] = field(default_factory=list)
     beside: Beside = field(default_factory=NothingBeside)
     facts: list[tuple[str, JsonObject]] = field(default_factory=list)
+    client: ClientSide = NO_CLIENT
 
     def progress(self, text: str) -> None:
         self.shown.append(text)
@@ -65,7 +68,8 @@ class FileRig:
         self.tools: dict[str, AnyTool] = {tool.name: tool for tool in file_tools(self.access, ripgrep)}
 
     def access(self, context: ToolContext) -> FileAccess:
-        files = LocalFiles(self._roots, context.policy, self.host)
+        local = LocalFiles(self._roots, context.policy, self.host)
+        files = EditorFiles(local, context.client, context.cancel) if context.client.reads else local
         return FileAccess(files, self.seen, self.keep)
 
     async def _keep(self, change: FileChange) -> None:

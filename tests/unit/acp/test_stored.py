@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from acp_server.acp.access import Access
+from acp_server.acp.offered import Offered
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.stored import Stored, told
@@ -153,7 +154,7 @@ class Bench:
 
         registry = AgentRegistry(SessionStore(clock.now_ms, lambda *_: None), services)
         self.sessions = OpenSessions(registry, outbox)
-        self.sessions.takes_notices = notices
+        self.sessions.offered = Offered(notices=notices)
         access = Access(OneModel())
         self.stored = Stored(
             registry, self.sessions, access, OptionRoutes(self.sessions, access), give, clock=clock, ids=ids
