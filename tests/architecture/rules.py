@@ -32,6 +32,7 @@ PURE: tuple[str, ...] = (
     "persistence.rows",
     "persistence.scan",
     "tools.beside",
+    "tools.client_side",
     "tools.tool",
     "llm.adapter",
     "llm.adapters",
