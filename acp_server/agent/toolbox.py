@@ -44,8 +44,8 @@ class Scene:
     policy: PolicyFor
     progress: Progress
     beside: Beside
-    client: ClientSide = NO_CLIENT
     limits: Limits = Limits()
+    client: ClientSide = NO_CLIENT
 
 
 @value

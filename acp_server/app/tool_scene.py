@@ -49,7 +49,7 @@ def make_tools(
         own = (str(folder),) if folder is not None and effect is not None and effect.kind == "read" else ()
         return Policy(approvals.level(call_id), workspace, allowed_paths=(*approvals.granted(call_id), *own))
 
-    box = Toolbox(tools, Scene(session, workspace, policy, progress, beside, client))
+    box = Toolbox(tools, Scene(session, workspace, policy, progress, beside, client=client))
     outside, secret, protected = (partial(_is, reason, workspace, host) for reason in REASONS)
     surroundings = Surroundings(outside, secret, protected, beside.holds)
     approvals = Approvals(session, box, surroundings, asker, journal=journal, ids=ids, rules=lambda: ())

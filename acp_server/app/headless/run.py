@@ -37,6 +37,7 @@ from acp_server.session.projections import ProjectionSet
 from acp_server.session.session import Session
 from acp_server.session.stats import StatsProjection
 from acp_server.session.usage import UsageProjection
+from acp_server.tools.client_side import NO_CLIENT, ClientSide
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WRITE_SECONDS: Final = 30.0
@@ -47,7 +48,7 @@ GO_ON: Final = "The run was interrupted. Go on with the task from where it stand
 
 
 class Headless:
-    """The front end of a run (port `core.Front`): sentences and questions go to the report."""
+    """The front end of a run (port `Front`): sentences and questions go to the report."""
 
     def __init__(self, report: Report, approve: Approve) -> None:
         self._report = report
@@ -67,6 +68,10 @@ class Headless:
 
     def progress(self, session_id: str, call_id: str, text: str) -> None:
         """See Front; the result has the whole output."""
+
+    def client(self, session_id: str) -> ClientSide:  # noqa: ARG002 - likewise
+        """See Front."""
+        return NO_CLIENT
 
     def _answered(self, question: Question, allowed: bool) -> None:
         self._report.asked(question, allowed=allowed)
