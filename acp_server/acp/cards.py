@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from acp_server.acp.rendering import shown_line
+from acp_server.llm.masking import mask_shapes
 from acp_server.tools.tool import Card, card_to_json
 
 TITLE_LENGTH: Final = 120
@@ -38,7 +40,12 @@ def diff_content(diffs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def text_content(text: str) -> dict[str, Any]:
+    """Return a text as a content item."""
+    return {"type": "content", "content": {"type": "text", "text": text}}
+
+
 def one_line(title: str) -> str:
-    """Return a title of one line and at most TITLE_LENGTH characters."""
-    line = " ".join(title.split())
+    """Return a title of one line and at most TITLE_LENGTH characters, without secrets and unseen characters."""
+    line = shown_line(mask_shapes(" ".join(title.split())))
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"

@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from acp_server.acp.cards import card_fields
+from acp_server.acp.cards import card_fields, one_line, text_content
+from acp_server.acp.rendering import fenced, shown, shown_line
 from acp_server.agent.consent.approvals import Outcome, Question
+from acp_server.agent.consent.rules import Scope
 from acp_server.base.cancel import CancelToken
 from acp_server.jsonrpc.errors import ConnectionClosed, RemoteError
 from acp_server.jsonrpc.peer import Peer
 
 METHOD: Final = "session/request_permission"
 ALLOW_ONCE: Final = "allow-once"
-ALLOW_SESSION: Final = "allow-session"
+ALWAYS: Final[Mapping[Scope, tuple[str, Outcome]]] = {
+    "session": ("allow-session", "allowed-session"),
+    "project": ("allow-project", "allowed-project"),
+}
+"""The option and the outcome of a yes that is remembered, by how long it is."""
 REJECT_ONCE: Final = "reject-once"
 
 
@@ -35,11 +41,13 @@ class Permissions:
             result = await self._peer.request(METHOD, self._params(question), cancel=cancel)
         except (RemoteError, ConnectionClosed):
             return "unavailable"
-        return outcome_of(result, rememberable=question.kept is not None)
+        return outcome_of(result, None if question.kept is None else question.kept.scope)
 
     def _params(self, question: Question) -> dict[str, Any]:
-        call = {"toolCallId": self._wire_id(question.call_id), **card_fields(question.card)}
-        call |= {"name": question.tool, "rawInput": raw_input(question)}
+        face = card_fields(question.card)
+        call = {"toolCallId": self._wire_id(question.call_id), **face, "name": question.tool}
+        call |= {"title": title(question), "rawInput": raw_input(question)}
+        call["content"] = [*face.get("content", ()), text_content(effect_text(question))]
         return {"sessionId": self._session_id, "toolCall": call, "options": options(question)}
 
 
@@ -49,8 +57,31 @@ def options(question: Question) -> list[dict[str, str]]:
     no = {"optionId": REJECT_ONCE, "name": "Reject", "kind": "reject_once"}
     if question.kept is None:
         return [once, no]
-    always = {"optionId": ALLOW_SESSION, "name": f"Allow for this session: {question.kept}", "kind": "allow_always"}
-    return [once, always, no]
+    scope = question.kept.scope
+    what = question.kept.what if question.kept.subject == "command" else f"changes of {question.kept.what}"
+    name = f"Allow for this {scope}: {shown_line(what)}"
+    return [once, {"optionId": ALWAYS[scope][0], "name": name, "kind": "allow_always"}, no]
+
+
+def title(question: Question) -> str:
+    """Return what would happen in one line: a command itself, whatever the model calls it."""
+    command = question.effect.command
+    return one_line(question.card.title if command is None else command)
+
+
+def effect_text(question: Question) -> str:
+    """Return everything that a yes would stand for, made of the effect that runs (clause R-09)."""
+    effect = question.effect
+    parts = [f"{question.reason}"]
+    if effect.command is not None:
+        parts += [fenced(shown(effect.command)), f"It would run in {shown_line(question.cwd)}. {question.bounds}"]
+        if question.card.title != effect.command:
+            parts.append(f"The model calls it: {shown_line(question.card.title)}")
+    if effect.url is not None:
+        parts.append(fenced(shown(effect.url)))
+    if effect.paths:
+        parts.append(fenced("\n".join(map(shown_line, effect.paths))))
+    return "\n\n".join(parts)
 
 
 def raw_input(question: Question) -> dict[str, Any]:
@@ -66,8 +97,8 @@ def raw_input(question: Question) -> dict[str, Any]:
     return told
 
 
-def outcome_of(result: Mapping[str, Any], *, rememberable: bool) -> Outcome:
-    """Return what the client's result says; what is not understood is a no."""
+def outcome_of(result: Mapping[str, Any], remembered: Scope | None) -> Outcome:
+    """Return what the client's result says; what is not understood, and what was not offered, is a no."""
     outcome = result.get("outcome")
     if not isinstance(outcome, Mapping):
         return "rejected"
@@ -76,4 +107,5 @@ def outcome_of(result: Mapping[str, Any], *, rememberable: bool) -> Outcome:
     chosen = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
     if chosen == ALLOW_ONCE:
         return "allowed-once"
-    return "allowed-session" if chosen == ALLOW_SESSION and rememberable else "rejected"
+    always = None if remembered is None else ALWAYS.get(remembered)
+    return always[1] if always is not None and chosen == always[0] else "rejected"

@@ -22,7 +22,7 @@ from acp_server.app.log_file import LogFile
 from acp_server.app.model_facts import NO_FACTS
 from acp_server.app.options import ServeOptions
 from acp_server.app.providers import ConfiguredModels, ModelOffer
-from acp_server.app.registries import LogChoice, Registries, StoreEntry
+from acp_server.app.registries import ConsentChoice, LogChoice, Registries, StoreEntry
 from acp_server.app.session_access import SessionAccess, SessionObserver
 from acp_server.app.session_tools import ToolSessions
 from acp_server.app.warm_up import WarmUp
@@ -96,7 +96,12 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         environment, tables.adapters, tables.default_models, composition.require, lambda: tables.facts.last or NO_FACTS
     )
     tools = ToolSessions(
-        tables.tools, environment, ids, store=lambda: store.loaded if store.ready else None, front=front
+        tables.tools,
+        environment,
+        ids,
+        store=lambda: store.loaded if store.ready else None,
+        front=front,
+        remember=lambda: (tables.consents.last or ConsentChoice()).remember,
     )
     tables.observers.add(SessionObserver(closed=tools.closed))
 

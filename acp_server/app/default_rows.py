@@ -184,6 +184,11 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="consent",
+        component="acp_server.app.parts.consent:consent",
+        config={},
+    ),
+    Row(
         id="tools",
         component="acp_server.app.parts.tools:standard",
         config={},

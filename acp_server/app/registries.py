@@ -6,7 +6,7 @@ Owns the tables of a process and that whatever a component has registered goes a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from acp_server.acp.commands import Command
 from acp_server.agent.contexts import Context
@@ -37,6 +37,13 @@ class StoreEntry:
 
     make: Callable[[], SessionPersistence]
     notice: str | None = None
+
+
+@value
+class ConsentChoice:
+    """How long the yes holds that a person lets be remembered: for the session, the project, or never."""
+
+    remember: Literal["session", "project", "never"] = "session"
 
 
 @value
@@ -78,6 +85,7 @@ class Registries:
         self.facts: Registered[ModelFacts] = Registered("model facts")
         self.default_models: Registered[CallConfig] = Registered("default model")
         self.logs: Registered[LogChoice] = Registered("log")
+        self.consents: Registered[ConsentChoice] = Registered("consent")
         self.fronts: Registered[str] = Registered("front end", str)
         self.hooks = Hooks()
         self._loaded: dict[Toolkit, Sequence[AnyTool]] = {}
@@ -163,5 +171,6 @@ class Parts:
         self.facts = Adding(tables.facts, undo)
         self.default_models = Adding(tables.default_models, undo)
         self.logs = Adding(tables.logs, undo)
+        self.consents = Adding(tables.consents, undo)
         self.fronts = Adding(tables.fronts, undo)
         self.hooks = HookParts(tables.hooks, undo)

@@ -23,7 +23,7 @@ from acp_server.persistence.port import SessionPersistence
 from acp_server.session.session import Session
 
 if TYPE_CHECKING:
-    from acp_server.agent.consent.approvals import Approvals
+    from acp_server.agent.consent.approvals import Approvals, Remembered
     from acp_server.agent.toolbox import Toolbox
     from acp_server.tools.tool import AnyTool
 
@@ -39,12 +39,14 @@ class ToolSessions:
         *,
         store: Callable[[], SessionPersistence | None],
         front: Front,
+        remember: Callable[[], Remembered],
     ) -> None:
         self._tools = tools
         self._environment = environment
         self._ids = ids
         self._store = store
         self._front = front
+        self._remember = remember
         self._open: dict[str, SessionTools] = {}
 
     def open(self, session: Session, journal: Journal) -> SessionTools:
@@ -65,6 +67,7 @@ class ToolSessions:
                 ids=self._ids,
                 progress=partial(self._front.progress, ident),
                 client=self._front.client(ident),
+                remember=self._remember,
             )
 
         tools = self._open[ident] = SessionTools(self._tools, make)

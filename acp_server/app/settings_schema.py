@@ -138,6 +138,14 @@ class Log(Table):
     level: Literal["error", "info", "debug", "trace"] | None = None
 
 
+class Consent(Table):
+    """What is asked."""
+
+    remember: Literal["session", "project", "never"] | None = Field(
+        None, description="How long the yes holds that is remembered when a person is asked."
+    )
+
+
 class RowTable(Table):
     """One row."""
 
@@ -182,6 +190,7 @@ class Settings(Table):
     models: dict[ModelName, Model] = Field({}, description='Facts about models, by "provider/model".')
     limits: Limits | None = None
     log: Log | None = None
+    consent: Consent | None = None
     patch: list[PatchTable] = Field([], description="Changes of the rows that the process is made of.")
 
 
@@ -255,6 +264,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.models:provider": ProviderRow,
     f"{_PARTS}.models:scripted": Nothing,
     f"{_PARTS}.tools:standard": Nothing,
+    f"{_PARTS}.consent:consent": Consent,
     f"{_PARTS}.prompt:identity": Identity,
     f"{_PARTS}.prompt:project_directory": Nothing,
     f"{_PARTS}.prompt:first_words_title": Nothing,

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from acp_server.agent.consent.approvals import Approvals, Asker
+from acp_server.agent.consent.approvals import Approvals, Asker, Remembered
 from acp_server.agent.consent.judge import Surroundings
 from acp_server.agent.toolbox import Scene, Toolbox
 from acp_server.agent.tools import CallPlace
 from acp_server.app.beside import SessionBeside
+from acp_server.app.kept_rules import RuleFile
 from acp_server.app.places import account_home, find_places
 from acp_server.base.ports import Ids, Journal
 from acp_server.base.registered import Registered
@@ -37,6 +38,7 @@ def make_tools(
     ids: Ids,
     progress: Callable[[str, str], None],
     client: ClientSide,
+    remember: Callable[[], Remembered],
 ) -> tuple[Toolbox, Approvals]:
     """Return the toolbox of a session and the consent for its calls."""
     workspace = os.path.realpath(session.header.cwd or "/")
@@ -51,8 +53,19 @@ def make_tools(
 
     box = Toolbox(tools, Scene(session, workspace, policy, progress, beside, client=client))
     outside, secret, protected = (partial(_is, reason, workspace, host) for reason in REASONS)
-    surroundings = Surroundings(outside, secret, protected, beside.holds)
-    approvals = Approvals(session, box, surroundings, asker, journal=journal, ids=ids, rules=lambda: ())
+    surroundings = Surroundings(outside, secret, protected, beside.holds, os.path.realpath)
+    kept = RuleFile(lambda: places.config)
+    approvals = Approvals(
+        session,
+        box,
+        surroundings,
+        asker,
+        journal=journal,
+        ids=ids,
+        kept=kept,
+        project=workspace,
+        remember=remember,
+    )
     return box, approvals
 
 

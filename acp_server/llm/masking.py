@@ -53,6 +53,13 @@ def mask_secrets(text: str, known: Iterable[str | None] = ()) -> str:
     return text
 
 
+def mask_shapes(text: str) -> str:
+    """Return the text without what is a secret by its own look; long paths and other opaque words stay."""
+    for pattern in _patterns()[:-1]:
+        text = pattern.sub(_replacement, text)
+    return text
+
+
 def _replacement(match: re.Match[str]) -> str:
     kept = match.groupdict()
     return f"{kept.get('before') or ''}{MASK}{kept.get('after') or ''}"

@@ -116,6 +116,7 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "command/done": {"commandId": _NAME, "kind": _NAME},
     "approval/asked": {"id": _NAME, "toolName": _NAME},
     "approval/decided": {"id": _NAME, "outcome": _NAME},
+    "approval/rule": {"change": _NAME, "rule": _OBJECT},
     "sandbox/mode": {"mode": _NAME},
     "plan/mode": {"active": _FLAG},
 }

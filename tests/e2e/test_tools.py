@@ -134,12 +134,12 @@ def test_a_write_is_asked_and_happens_once_it_is_allowed(play: Play) -> None:
         ONCE,
         {
             "optionId": "allow-session",
-            "name": f"Allow for this session: allow edit {target} (session)",
+            "name": f"Allow for this session: changes of {target}",
             "kind": "allow_always",
         },
         NO,
     ]
-    assert (asked["toolCallId"], asked["kind"], asked["content"]) == (card.id, "edit", diff)
+    assert (asked["toolCallId"], asked["kind"], asked["content"][:-1]) == (card.id, "edit", diff)
     assert (asked["rawInput"]["effect"], asked["rawInput"]["paths"]) == ("edit", [str(target)])
     assert (seen, target.read_text(), card.status, stopped) == ([False], "new\n", "completed", "end_turn")
     assert card.fields["content"][:1] == diff
@@ -152,7 +152,7 @@ def test_an_edit_shows_the_change_that_it_makes(play: Play) -> None:
     edit = call("edit", path="a.txt", old_string="two", new_string="three")
     stopped, (read, card) = play.run(call("read", path="a.txt"), edit)
     asked = play.client.questions[0]["params"]["toolCall"]
-    assert asked["content"] == [{"type": "diff", "path": str(target), "oldText": "two", "newText": "three"}]
+    assert asked["content"][:-1] == [{"type": "diff", "path": str(target), "oldText": "two", "newText": "three"}]
     assert (asked["toolCallId"], asked["title"]) == (card.id, "Edit a.txt")
     assert (read.status, card.status, stopped) == ("completed", "completed", "end_turn")
     assert (len(play.client.questions), target.read_text()) == (1, "one\nthree\n")
@@ -647,3 +647,53 @@ def test_cards_are_replayed_as_they_were_shown(play: Play) -> None:
     ]
     diffs = [part for item in before for part in item.get("content", ()) if part["type"] == "diff"]
     assert {diff["path"] for diff in diffs} == {str(play.stage.project / name) for name in ("a.txt", "b.txt", "c.txt")}
+
+
+# -- rules that are kept
+
+
+def say(play: Play, text: str) -> str:
+    """Send a slash command and return its answer."""
+    answer, turn = play.client.prompt(play.session, text)
+    assert stop_reason(answer) == "end_turn"
+    return play.client.said(turn)
+
+
+def test_a_yes_for_the_project_holds_in_other_sessions_until_it_is_revoked(play: Play) -> None:
+    settings = play.stage.state / "settings.toml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text('[consent]\nremember = "project"\n')
+    play.restart()
+    session = {"cwd": str(play.stage.project), "mcpServers": []}
+    play.session = str(play.client.result("session/new", session)["sessionId"])
+    play.person(choosing("allow-project"))
+    _, cards = play.run(bash("touch made"), bash("touch made"))
+    assert ([card.status for card in cards], len(play.client.questions)) == (["completed"] * 2, 1)
+    named = play.client.questions[0]["params"]["options"][1]
+    assert named == {"optionId": "allow-project", "name": "Allow for this project: touch made", "kind": "allow_always"}
+    play.restart()
+    play.session = str(play.client.result("session/new", session)["sessionId"])
+    play.run(bash("touch made"))
+    assert play.client.questions == []
+    assert "1. allow command touch made (project)" in say(play, "/permissions")
+    assert say(play, "/permissions revoke 1").startswith("It does not hold any more: allow command touch made")
+    play.person(choosing("reject-once"))
+    _, (card,) = play.run(bash("touch made"))
+    assert (card.status, len(play.client.questions)) == ("failed", 1)
+    say(play, "/permissions deny user command touch *")
+    play.person(choosing("allow-once"))
+    _, (card,) = play.run(bash("touch other"))
+    assert (card.status, shown(card)) == (
+        "failed",
+        "Error: the call was not allowed: A rule of yours denies this command.",
+    )
+    assert len(play.client.questions) == 1
+
+
+def test_a_yes_for_the_session_comes_back_with_it(play: Play) -> None:
+    play.person(choosing("allow-session"))
+    play.run(bash("touch made"))
+    play.restart()
+    load(play.client, play.session, play.stage.project)
+    play.run(bash("touch made"))
+    assert play.client.questions == []

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias, get_args, get_type_hints
 
 from acp_server.agent.consent.approvals import Outcome
+from acp_server.agent.consent.grants import Change
 from acp_server.agent.modes import MODES
 from acp_server.agent.turns import EndKind
 from acp_server.base.cancel import CancelCause
@@ -43,7 +44,10 @@ GROUPS: Final = (
     ("Conversation", ("user/message", "assistant/message", "assistant/chunk")),
     ("Turns and steps", ("turn/start", "turn/end", "step/start", "step/end")),
     ("Tools", ("tool/call", "tool/result", "todo/write", "file/change")),
-    ("Consent and modes", ("permission/preset", "approval/asked", "approval/decided", "approval/policy")),
+    (
+        "Consent and modes",
+        ("permission/preset", "approval/asked", "approval/decided", "approval/rule", "approval/policy"),
+    ),
     ("Requests", ("request/header", "request/context", "model/selected", "llm/retry", "llm/retry-started")),
     ("Prompts and commands", ("agent/inbox/spliced", "command/run", "command/done")),
     ("The session", ("session/title", "session/title-llm-request", "session/end-seed")),
@@ -146,7 +150,18 @@ EVENTS: Final[Mapping[str, Event]] = {
     ),
     "approval/decided": Event(
         "The question is answered. It is durable before the call runs; a question without it was never answered.",
-        {"id": "the question", "outcome": f"one of {_one_of(get_args(Outcome))}; the first two let the call run"},
+        {
+            "id": "the question",
+            "outcome": f"one of {_one_of(get_args(Outcome))}; those that begin with `allowed` let the call run",
+        },
+    ),
+    "approval/rule": Event(
+        "A rule of consent holds, or does not any more. Those of the session's scope are known from here alone.",
+        {
+            "change": f"one of {_one_of(get_args(Change))}",
+            "rule": "`verdict` (`allow`, `deny`), `subject` (`command`, `edit`, `fetch`), `scope` (`session`, "
+            "`project`, `user`), and `words` with `anyRest`, or `path`, or `host`",
+        },
     ),
     "approval/policy": Event("A policy of approvals.", {}),
     "request/header": Event(

@@ -7,10 +7,11 @@ to the person is given as a port. docs/tools.md, table C and clauses Q-1 to Q-6.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
+from acp_server.agent.consent.grants import RULE_EVENT, KeptRules, fold_rule, rule_data, session_rules
 from acp_server.agent.consent.judge import MODE_LEVELS, Surroundings, judge
-from acp_server.agent.consent.rules import Rule
+from acp_server.agent.consent.rules import Rule, Scope
 from acp_server.agent.consent.words import split_command
 from acp_server.agent.hooks import ALLOW, Allow, Ask, Decision, Deny
 from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
@@ -19,21 +20,25 @@ from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids, Journal
-from acp_server.base.values import value
+from acp_server.base.values import replace, value
 from acp_server.llm.waiting import until
 from acp_server.sandbox.policy import Level
 from acp_server.session.events import SessionEvent
 from acp_server.session.session import Session
 from acp_server.tools.tool import Card, Effect
 
-Outcome: TypeAlias = Literal["allowed-once", "allowed-session", "rejected", "cancelled", "unavailable"]
+Outcome: TypeAlias = Literal[
+    "allowed-once", "allowed-session", "allowed-project", "rejected", "cancelled", "unavailable"
+]
+Remembered: TypeAlias = Literal["session", "project", "never"]
+"""For how long the one yes that is remembered holds; clients show one such option at most."""
 
 
 @value
 class Question:
     """What the person is asked: the call, what it would do, why it is asked, and whether a yes can be kept.
 
-    `kept` describes the rule that an "allow for this session" would make, None where there is none.
+    `kept` is the rule that an "allow for this session" or "for this project" would make, None where there is none.
     """
 
     call_id: str
@@ -41,7 +46,17 @@ class Question:
     effect: Effect
     card: Card
     reason: str
-    kept: str | None = None
+    kept: Rule | None = None
+    cwd: str = "/"
+    bounds: str = ""
+    """What confines it, one sentence."""
+
+
+BOUNDS: Final[dict[Level, str]] = {
+    "read-only": "It is confined: it may change no file and has no network.",
+    "workspace-write": "It is confined: it may change files of the project only and has no network.",
+    "full-access": "Nothing confines it: it may do whatever you may.",
+}
 
 
 class Asker(Protocol):
@@ -80,7 +95,9 @@ class Approvals:
         *,
         journal: Journal,
         ids: Ids,
-        rules: Callable[[], tuple[Rule, ...]],
+        kept: KeptRules,
+        project: str,
+        remember: Callable[[], Remembered] = lambda: "session",
     ) -> None:
         self._session = session
         self._tools = tools
@@ -88,8 +105,10 @@ class Approvals:
         self._asker = asker
         self._journal = journal
         self._ids = ids
-        self._kept_rules = rules
-        self._session_rules: list[Rule] = []
+        self._kept = kept
+        self._project = project
+        self._remember = remember
+        self._session_rules = list(session_rules(session.events.milestones()))
         self._granted: dict[str, tuple[str, ...]] = {}
         self._levels: dict[str, Level] = {}
         self._mode: Mode = mode_of(session.events)
@@ -103,7 +122,7 @@ class Approvals:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Return the rules in force: those that were kept, then those of this session."""
-        return (*self._kept_rules(), *self._session_rules)
+        return (*self._kept.rules(self._project), *self._session_rules)
 
     def granted(self, call_id: str) -> tuple[str, ...]:
         """Return the paths that the person allowed for that very call."""
@@ -116,12 +135,6 @@ class Approvals:
         """
         return self._levels.get(call_id, "read-only")
 
-    def revoke(self, number: int) -> Rule:
-        """Take back a rule of this session; raise ServerError NO_SUCH_RULE."""
-        if not 0 <= number < len(self._session_rules):
-            raise ServerError("NO_SUCH_RULE", f"There is no rule {number + 1} of this session.")
-        return self._session_rules.pop(number)
-
     def asks(self, place: CallPlace) -> bool:
         """Return whether the call is asked as things stand, a hook's word aside."""
         effect = self._tools.effect(place)
@@ -133,7 +146,10 @@ class Approvals:
         if effect is None or isinstance(before, Deny):
             return before
         self._levels[place.call.id] = MODE_LEVELS[self._mode]
-        decision = judge(self._mode, effect, self.rules, self._places)
+        try:
+            decision = judge(self._mode, effect, self.rules, self._places)
+        except ServerError as error:  # rules that cannot be read may have denied it
+            return Deny(error.message)
         if decision.answer == "deny":
             return Deny(decision.reason)
         return Ask(decision.reason) if decision.answer == "ask" else before
@@ -147,9 +163,11 @@ class Approvals:
         effect = self._tools.effect(place)
         if effect is None:
             return ALLOW
-        rule = _rule_for(effect) if judge(self._mode, effect, (), self._places).rememberable else None
-        kept = None if rule is None else rule.describe()
-        question = Question(place.call.id, place.call.name, effect, self._tools.card(place), reason, kept)
+        rule = self._rule_for(effect)
+        question = Question(
+            place.call.id, place.call.name, effect, self._tools.card(place), reason, rule, self._project
+        )
+        question = replace(question, bounds=BOUNDS[self.level(place.call.id)])
         ident = self._ids.new()
         self._session.append("approval/asked", _asked(ident, place, question))
         try:
@@ -160,16 +178,35 @@ class Approvals:
             raise
         self._decided(ident, outcome)
         await until(self._journal.barrier(), cancel)
-        if outcome in ("allowed-once", "allowed-session"):
+        answer = _answer(outcome)
+        if rule is not None and outcome in ("allowed-session", "allowed-project"):
+            self._keep(rule)
+        if isinstance(answer, Allow):
             self._granted[place.call.id] = effect.paths
-        if outcome == "allowed-session" and rule is not None:
-            self._session_rules.append(rule)
-        return _answer(outcome)
+        return answer
+
+    def _rule_for(self, effect: Effect) -> Rule | None:
+        """Return the rule that a remembered yes would be: what widens, and what cannot be named exactly, has none."""
+        scope = self._remember()
+        if scope == "never" or not judge(self._mode, effect, (), self._places).rememberable:
+            return None
+        return _rule_for(effect, scope)
+
+    def _keep(self, rule: Rule) -> None:
+        """Keep a rule, for this session where it cannot be kept for longer."""
+        if rule.scope != "session":
+            try:
+                self._kept.add(rule, self._project)
+            except ServerError:
+                rule = replace(rule, scope="session")
+        self._session.append(RULE_EVENT, rule_data("added", rule), ignorable=True)
 
     def _follow(self, event: SessionEvent) -> None:
         """A mode counts from the moment it is in the log, whoever put it there."""
         if event.type == MODE_EVENT:
             self._mode = mode_of(self._session.events)
+        elif event.type == RULE_EVENT:
+            fold_rule(self._session_rules, event)
         elif event.type == "step/end":
             self._granted.clear()
             self._levels.clear()
@@ -178,13 +215,13 @@ class Approvals:
         self._session.append("approval/decided", {"id": ident, "outcome": outcome})
 
 
-def _rule_for(effect: Effect) -> Rule | None:
-    """Return the rule that a yes for the session stands for: exact words, or the very files."""
+def _rule_for(effect: Effect, scope: Scope) -> Rule | None:
+    """Return the rule that a remembered yes stands for: exact words, or the very file."""
     if effect.kind == "execute":
         parts = split_command(effect.command or "")
-        return Rule("allow", "command", "session", words=parts[0]) if parts is not None and len(parts) == 1 else None
+        return Rule("allow", "command", scope, words=parts[0]) if parts is not None and len(parts) == 1 else None
     if effect.kind == "edit" and len(effect.paths) == 1:
-        return Rule("allow", "edit", "session", path=effect.paths[0])
+        return Rule("allow", "edit", scope, path=effect.paths[0])
     return None
 
 
@@ -205,7 +242,7 @@ def _asked(ident: str, place: CallPlace, question: Question) -> dict[str, JsonVa
 
 def _answer(outcome: Outcome) -> Allow | Deny:
     match outcome:
-        case "allowed-once" | "allowed-session":
+        case "allowed-once" | "allowed-session" | "allowed-project":
             return ALLOW
         case "rejected":
             return Deny("the person said no")

@@ -43,6 +43,8 @@ class Surroundings:
     secret: Callable[[str], bool]
     protected: Callable[[str], bool]
     own: Callable[[str], bool] = lambda _path: False
+    canonical: Callable[[str], str] = str
+    """The name to which links and `..` lead."""
 
 
 ALLOW: Final = Decision("allow", "It is allowed in this mode.")
@@ -75,7 +77,7 @@ def _judge_read(effect: Effect, places: Surroundings) -> Decision:
 
 
 def _judge_edit(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surroundings) -> Decision:
-    verdicts = [judge_path(rules, path) for path in effect.paths]
+    verdicts = [_judge_path(rules, path, places) for path in effect.paths]
     if "deny" in verdicts:
         return Decision("deny", "A rule of yours denies changes there.")
     if mode == "plan":
@@ -90,6 +92,12 @@ def _judge_edit(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surro
     if mode in ("auto", "full") or (verdicts and all(verdict == "allow" for verdict in verdicts)):
         return ALLOW
     return Decision("ask", "Each change of a file is asked in this mode.", rememberable=True)
+
+
+def _judge_path(rules: Sequence[Rule], path: str, places: Surroundings) -> Verdict | None:
+    """A path is judged by its name and by where it leads: what denies either denies it."""
+    verdicts = {judge_path(rules, path), judge_path(rules, places.canonical(path))}
+    return "deny" if "deny" in verdicts else "allow" if "allow" in verdicts else None
 
 
 def _judge_command(mode: Mode, command: str, rules: Sequence[Rule]) -> Decision:

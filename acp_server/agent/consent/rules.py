@@ -6,6 +6,7 @@ needs a rule of its own, and text outside of the grammar matches no allow rule a
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias, cast
 
@@ -17,7 +18,9 @@ from acp_server.base.values import value
 Verdict: TypeAlias = Literal["allow", "deny"]
 Scope: TypeAlias = Literal["session", "project", "user"]
 Subject: TypeAlias = Literal["command", "edit", "fetch"]
-SUBJECTS: Final = ("command", "edit", "fetch")
+SCOPES: Final[tuple[Scope, ...]] = ("session", "project", "user")
+SUBJECTS: Final[tuple[Subject, ...]] = ("command", "edit", "fetch")
+_NAMED_BY: Final[Mapping[Subject, str]] = {"command": "words", "edit": "path", "fetch": "host"}
 
 
 @value
@@ -43,23 +46,37 @@ class Rule:
         data |= {key: text for key, text in (("path", self.path), ("host", self.host)) if text is not None}
         return data
 
+    @property
+    def what(self) -> str:
+        """Return what the rule is about, for a person: its words, with `…` for any others, its path or its host."""
+        if self.words:
+            return shlex.join(self.words) + (" …" if self.any_rest else "")
+        return self.path or self.host or "any"
+
     def describe(self) -> str:
         """Return one line for a person."""
-        what = " ".join(self.words) + (" …" if self.any_rest else "") if self.words else self.path or self.host or "any"
-        return f"{self.verdict} {self.subject} {what} ({self.scope})"
+        return f"{self.verdict} {self.subject} {self.what} ({self.scope})"
 
 
 def rule_from_json(data: JsonObject) -> Rule:
-    """Return the rule; raise ServerError INVALID_RULE naming the field that is wrong."""
+    """Return the rule; raise ServerError INVALID_RULE naming the field that is wrong.
+
+    A rule names what it is about: one for everything is none that is kept.
+    """
     if data.get("verdict") not in ("allow", "deny") or data.get("subject") not in SUBJECTS:
         raise ServerError("INVALID_RULE", "a rule needs a verdict (allow, deny) and a subject (command, edit, fetch)")
+    if data.get("scope") not in SCOPES:
+        raise ServerError("INVALID_RULE", f"a rule's scope is one of {', '.join(SCOPES)}")
+    needed = _NAMED_BY[cast("Subject", data["subject"])]
+    if not data.get(needed) or any(data.get(other) for other in _NAMED_BY.values() if other != needed):
+        raise ServerError("INVALID_RULE", f"a rule for {data['subject']} has {needed}, and only that")
     words = data.get("words", ())
     if isinstance(words, str | Mapping) or not all(isinstance(word, str) for word in cast("Iterable[object]", words)):
         raise ServerError("INVALID_RULE", "words must be an array of texts")
     return Rule(
         verdict=cast("Verdict", data["verdict"]),
         subject=cast("Subject", data["subject"]),
-        scope=cast("Scope", data.get("scope", "session")),
+        scope=cast("Scope", data["scope"]),
         words=tuple(str(word) for word in cast("Iterable[object]", words)),
         any_rest=data.get("anyRest") is True,
         path=_text(data, "path"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from acp_server.acp.commands import shipped_commands
+from acp_server.acp.commands import Command, shipped_commands
+from acp_server.agent.agent import Agent
+from acp_server.app.places import account_home, find_places
 from acp_server.app.registries import Parts
 from acp_server.app.row import Config
 
@@ -21,3 +23,15 @@ def commands(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
     """Register the slash commands that are shipped."""
     for command in shipped_commands(lambda: parts.commands.items):
         parts.commands.add(command)
+
+    def permissions(agent: Agent, args: str) -> str:
+        from acp_server.acp.permission_command import permissions as answer  # noqa: PLC0415 - not for the start path
+        from acp_server.app.kept_rules import RuleFile  # noqa: PLC0415 - likewise
+
+        return answer(agent, args, RuleFile(lambda: find_places(parts.environment, account_home).config))
+
+    parts.commands.add(
+        Command(
+            "permissions", "Lists, keeps and revokes rules of consent.", permissions, "revoke | keep | allow | deny"
+        )
+    )

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from acp_server.acp.permissions import Permissions, options, outcome_of, raw_input
+from acp_server.acp.permissions import Permissions, effect_text, options, outcome_of, raw_input, title
 from acp_server.agent.consent.approvals import Outcome, Question
+from acp_server.agent.consent.rules import Rule
 from acp_server.base.cancel import BY_USER, Cancelled, CancelToken
+from acp_server.base.values import replace
 from acp_server.jsonrpc.errors import ConnectionClosed, RemoteError
 from acp_server.jsonrpc.peer import Peer
 from acp_server.tools.tool import Card, Diff, Effect, Location
@@ -14,8 +16,12 @@ from acp_server.tools.tool import Card, Diff, Effect, Location
 ONCE = {"optionId": "allow-once", "name": "Allow once", "kind": "allow_once"}
 NO = {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"}
 CARD = Card("Edit a", "edit", (Location("/p/a", 3),), (Diff("/p/a", "x", "y"),))
-EDIT = Question("c", "edit", Effect("edit", ("/p/a",)), CARD, "Why.", "allow edit /p/a (session)")
-COMMAND = Question("c", "bash", Effect("execute", command="make"), Card("make", "execute"), "Why.")
+EDIT = Question(
+    "c", "edit", Effect("edit", ("/p/a",)), CARD, "Why.", Rule("allow", "edit", "session", path="/p/a"), "/p", "Bounds."
+)
+COMMAND = Question(
+    "c", "bash", Effect("execute", command="make"), Card("Build it", "execute"), "Why.", None, "/p", "Bounds."
+)
 
 
 def selected(option: object) -> dict[str, Any]:
@@ -50,14 +56,30 @@ def selected(option: object) -> dict[str, Any]:
     ],
 )
 def test_only_an_option_that_was_offered_is_a_yes(result: dict[str, Any], outcome: Outcome) -> None:
-    assert outcome_of(result, rememberable=True) == outcome
+    assert outcome_of(result, "session") == outcome
     expected = "rejected" if outcome == "allowed-session" else outcome
-    assert outcome_of(result, rememberable=False) == expected
+    assert [outcome_of(result, scope) for scope in (None, "project", "user")] == [expected] * 3
 
 
 def test_a_yes_comes_first_and_one_that_is_kept_says_what_for() -> None:
-    kept = {"optionId": "allow-session", "name": f"Allow for this session: {EDIT.kept}", "kind": "allow_always"}
+    kept = {"optionId": "allow-session", "name": "Allow for this session: changes of /p/a", "kind": "allow_always"}
     assert (options(EDIT), options(COMMAND)) == ([ONCE, kept, NO], [ONCE, NO])
+    longer = replace(COMMAND, kept=Rule("allow", "command", "project", words=("make", "a b")))
+    named = {"optionId": "allow-project", "name": "Allow for this project: make 'a b'", "kind": "allow_always"}
+    assert options(longer) == [ONCE, named, NO]
+    assert outcome_of(selected("allow-project"), "project") == "allowed-project"
+
+
+def test_a_command_is_shown_whole_and_as_it_is() -> None:
+    command = "echo sk-abcdef0123456789 \u202e; rm -rf ~\n```\n"
+    sly = replace(COMMAND, effect=Effect("execute", command=command))
+    assert title(sly) == r"echo [secret] \u{202E}; rm -rf ~ ```"
+    assert effect_text(sly) == (
+        "Why.\n\n````\necho sk-abcdef0123456789 \\u{202E}; rm -rf ~\n```\n\n````\n\n"
+        "It would run in /p. Bounds.\n\nThe model calls it: Build it"
+    )
+    paths = replace(EDIT, effect=Effect("edit", ("/p/a\u200b", "/p/b\nc")))
+    assert effect_text(paths) == "Why.\n\n```\n/p/a\\u{200B}\n/p/b\\u{A}c\n```"
 
 
 def test_the_exact_effect_is_told() -> None:
@@ -89,7 +111,10 @@ async def test_the_question_is_about_the_call_as_the_client_knows_it() -> None:
         "title": "Edit a",
         "kind": "edit",
         "locations": [{"path": "/p/a", "line": 3}],
-        "content": [{"type": "diff", "path": "/p/a", "oldText": "x", "newText": "y"}],
+        "content": [
+            {"type": "diff", "path": "/p/a", "oldText": "x", "newText": "y"},
+            {"type": "content", "content": {"type": "text", "text": "Why.\n\n```\n/p/a\n```"}},
+        ],
         "name": "edit",
         "rawInput": raw_input(EDIT),
     }

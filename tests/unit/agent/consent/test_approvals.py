@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from acp_server.agent.consent.approvals import Approvals, Outcome, Question
-from acp_server.agent.consent.judge import Surroundings
+from acp_server.agent.consent.approvals import Approvals, Outcome, Question, Remembered
+from acp_server.agent.consent.grants import rule_data, session_rules
+from acp_server.agent.consent.judge import Surroundings, judge
 from acp_server.agent.consent.rules import Rule
 from acp_server.agent.hooks import ALLOW, Allow, Ask, Decision, Deny
 from acp_server.agent.modes import MODE_EVENT
@@ -16,6 +17,7 @@ from acp_server.agent.tools import CallPlace
 from acp_server.base.cancel import BY_USER, Cancelled, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
+from acp_server.base.values import replace
 from acp_server.messages.blocks import ToolCallBlock
 from acp_server.session.header import SessionHeader
 from acp_server.session.session import Session
@@ -23,6 +25,12 @@ from acp_server.tools.tool import Card, Effect
 from tests.support.clock import FakeClock
 from tests.support.ids import FakeIds
 from tests.support.rig import CountingJournal
+
+
+def frozen(rule: Rule) -> dict[str, object]:
+    """A rule as the log holds it."""
+    return {key: tuple(part) if isinstance(part, list) else part for key, part in rule.to_json().items()}
+
 
 ASKED = Ask("Each change of a file is asked in this mode.")
 COMMANDED = Ask("Each command that does more than look is asked in this mode.")
@@ -39,6 +47,27 @@ def command(text: str) -> Effect:
     return Effect("execute", command=text)
 
 
+class Shelf:
+    """Kept rules in memory; `failure` is what using them raises."""
+
+    def __init__(self, *rules: Rule) -> None:
+        self.known = list(rules)
+        self.failure: ServerError | None = None
+
+    def rules(self, project: str) -> tuple[Rule, ...]:
+        assert project == "/p"
+        if self.failure is not None:
+            raise self.failure
+        return tuple(self.known)
+
+    def add(self, rule: Rule, project: str) -> None:
+        assert self.rules(project) is not None
+        self.known.append(rule)
+
+    def remove(self, rule: Rule, project: str) -> bool:
+        raise NotImplementedError
+
+
 class Desk:
     """A session with its approvals; `effects` are what each call would do, `answers` what the person says."""
 
@@ -49,8 +78,18 @@ class Desk:
         self.questions: list[Question] = []
         self.stood: list[tuple[int, int]] = []
         self.answers = list(answers)
+        self.kept = Shelf(*rules)
+        self.remember: Remembered = "session"
         self.approvals = Approvals(
-            self.session, self, PLACES, self, journal=self.journal, ids=FakeIds("q"), rules=lambda: tuple(rules)
+            self.session,
+            self,
+            PLACES,
+            self,
+            journal=self.journal,
+            ids=FakeIds("q"),
+            kept=self.kept,
+            project="/p",
+            remember=lambda: self.remember,
         )
 
     def effect(self, place: CallPlace) -> Effect | None:
@@ -120,8 +159,9 @@ async def test_question_and_answer_are_durable_events() -> None:
         ("approval/decided", {"id": "q-1", "outcome": "allowed-once"}),
     ]
     assert (desk.stood, desk.journal.flushed) == ([(1, 1)], [1, 2])
-    kept = "allow edit /p/a (session)"
-    assert desk.questions == [Question("c", "tool", edit("/p/a"), Card("tool", "other"), "Why.", kept)]
+    kept = Rule("allow", "edit", "session", path="/p/a")
+    bounds = "It is confined: it may change no file and has no network."
+    assert desk.questions == [Question("c", "tool", edit("/p/a"), Card("tool", "other"), "Why.", kept, "/p", bounds)]
 
 
 @pytest.mark.parametrize(("barrier", "asked", "outcome"), [(1, 0, "cancelled"), (2, 1, "allowed-once")])
@@ -154,6 +194,7 @@ async def test_a_command_and_an_address_are_in_the_question_as_they_are() -> Non
     [
         ("allowed-once", ALLOW),
         ("allowed-session", ALLOW),
+        ("allowed-project", ALLOW),
         ("rejected", Deny("the person said no")),
         ("cancelled", Deny("the question was cancelled")),
         ("unavailable", Deny("nobody could be asked")),
@@ -162,9 +203,11 @@ async def test_a_command_and_an_address_are_in_the_question_as_they_are() -> Non
 async def test_only_a_yes_allows(outcome: Outcome, decision: Allow | Deny) -> None:
     desk = Desk(outcome)
     assert await desk.put(edit("/p/a")) == decision
-    assert desk.logged()[-1] == ("approval/decided", {"id": "q-1", "outcome": outcome})
+    kept = outcome in ("allowed-session", "allowed-project")
+    assert desk.logged()[1] == ("approval/decided", {"id": "q-1", "outcome": outcome})
+    assert len(desk.logged()) == 2 + kept
     assert desk.approvals.granted("c") == (("/p/a",) if decision == ALLOW else ())
-    assert len(desk.approvals.rules) == (outcome == "allowed-session")
+    assert len(desk.approvals.rules) == kept
 
 
 async def test_a_cancelled_question_is_in_the_log_as_cancelled() -> None:
@@ -200,7 +243,7 @@ async def test_an_answer_that_is_not_durable_allows_nothing() -> None:
 async def test_a_yes_for_the_session_is_offered_where_a_rule_can_say_it(effect: Effect, rule: Rule | None) -> None:
     desk = Desk("allowed-session")
     await desk.put(effect)
-    assert desk.questions[0].kept == (None if rule is None else rule.describe())
+    assert desk.questions[0].kept == rule
     assert desk.approvals.rules == (() if rule is None else (rule,))
 
 
@@ -212,10 +255,8 @@ async def test_a_rule_of_the_session_holds_until_it_is_taken_back() -> None:
     assert list(desk.approvals.rules) == [given, made]
     assert [await desk.guard(command(text)) for text in ("make", "make all")] == [ALLOW, COMMANDED]
     assert await desk.guard(edit("/p/b")) == Deny("A rule of yours denies changes there.")
-    with pytest.raises(ServerError, match="There is no rule 2 of this session") as refused:
-        desk.approvals.revoke(1)
-    assert refused.value.code == "NO_SUCH_RULE"
-    assert desk.approvals.revoke(0) == made
+    assert desk.logged()[-1] == ("approval/rule", {"change": "added", "rule": frozen(made)})
+    desk.session.append("approval/rule", rule_data("revoked", made), ignorable=True)
     assert list(desk.approvals.rules) == [given]
     assert await desk.guard(command("make")) == COMMANDED
 
@@ -240,3 +281,48 @@ async def test_a_call_is_confined_as_the_mode_says_in_which_it_was_judged() -> N
     assert levels == ["workspace-write", "read-only", "full-access", "workspace-write"]
     desk.session.append("step/end", {"turn": 1, "step": 1})
     assert desk.approvals.level("c") == "read-only"
+
+
+async def test_rules_of_the_session_come_back_with_its_log() -> None:
+    desk = Desk("allowed-session", "allowed-session")
+    await desk.put(command("make"))
+    await desk.put(edit("/p/a"))
+    made = Rule("allow", "command", "session", words=("make",))
+    desk.session.append("approval/rule", rule_data("revoked", made), ignorable=True)
+    desk.session.append("approval/rule", {"change": "added", "rule": {}}, ignorable=True)
+    desk.session.append("approval/rule", rule_data("added", replace(made, scope="user")), ignorable=True)
+    assert session_rules(desk.session.events.milestones()) == (Rule("allow", "edit", "session", path="/p/a"),)
+    assert session_rules(desk.session.events.milestones()) == desk.approvals.rules
+
+
+async def test_a_yes_for_the_project_outlives_the_session() -> None:
+    desk = Desk("allowed-project", "allowed-project")
+    desk.remember = "project"
+    await desk.put(command("make"))
+    made = Rule("allow", "command", "project", words=("make",))
+    assert (desk.kept.known, session_rules(desk.session.events.milestones())) == ([made], ())
+    assert desk.logged()[-1] == ("approval/rule", {"change": "added", "rule": frozen(made)})
+    assert await desk.guard(command("make")) == ALLOW
+
+
+async def test_nothing_is_remembered_where_nothing_shall_be() -> None:
+    desk = Desk("allowed-session")
+    desk.remember = "never"
+    await desk.put(command("make"))
+    assert (desk.questions[0].kept, desk.approvals.rules) == (None, ())
+
+
+async def test_rules_that_cannot_be_read_allow_nothing_and_one_that_cannot_be_kept_is_the_session_s() -> None:
+    desk = Desk("allowed-project")
+    desk.remember = "project"
+    desk.kept.failure = ServerError("BROKEN_RULES", "The rules are broken.")
+    assert await desk.guard(command("ls")) == Deny("The rules are broken.")
+    await desk.put(command("make"))
+    assert session_rules(desk.session.events.milestones()) == (Rule("allow", "command", "session", words=("make",)),)
+
+
+async def test_a_path_is_denied_by_where_it_leads() -> None:
+    rules = (Rule("deny", "edit", "user", path="/p/real"),)
+    places = replace(PLACES, canonical=lambda path: path.replace("/p/link", "/p/real"))
+    denied = [judge("auto", edit(path), rules, places).answer for path in ("/p/link/a", "/p/real/a", "/p/other")]
+    assert denied == ["deny", "deny", "allow"]
