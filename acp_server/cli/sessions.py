@@ -18,6 +18,7 @@ from acp_server.cli.sessions_change import UsageError, delete, fork, rename, rep
 from acp_server.cli.sessions_export import FORMATS, export
 from acp_server.cli.sessions_look import list_sessions, show, verify
 from acp_server.cli.sessions_store import SessionFiles, note, open_files
+from acp_server.cli.sessions_sweep import sweep
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -99,6 +100,11 @@ def _add_changing(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     repairing.add_argument(
         "--salvage-tail", action="store_true", help="keep the complete lines of a torn end; they may be stale"
     )
+    sweeping = _verb(verbs, "sweep", sweep, "remove attachments that no event names")
+    swept = sweeping.add_mutually_exclusive_group(required=True)
+    swept.add_argument("sessions", nargs="*", default=[], metavar="ID", help="an id, or the start of one")
+    swept.add_argument("--all", action="store_true", help="every session")
+    sweeping.add_argument("--yes", action="store_true", help="do not ask")
     forking = _verb(verbs, "fork", fork, "make a session that begins as another one")
     _add_session(forking)
     forking.add_argument("--at", type=_from(0), metavar="SEQ", help="the last event that it inherits (default: all)")

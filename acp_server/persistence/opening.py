@@ -32,6 +32,7 @@ from acp_server.persistence.rows import PackedRow
 from acp_server.persistence.scan import Damage, later_entries
 from acp_server.persistence.suffix import read_suffix
 from acp_server.persistence.summary import summarize
+from acp_server.persistence.sweeping import Swept, sweep
 from acp_server.session.events import SessionEvent
 from acp_server.session.fork import fork_boundary
 from acp_server.session.header import SessionHeader
@@ -109,6 +110,22 @@ class Store:
         except OSError as error:
             raise disk_error(error, place.directory) from error
         return place
+
+    def sweep(self, session_id: SessionId) -> Swept:
+        """Remove what lies beside a stored session's log and nothing names, while nobody has it open.
+
+        Raises:
+            PersistenceError: SESSION_NOT_FOUND, SESSION_BUSY, SESSION_CORRUPT, SESSION_UNSUPPORTED, DISK_FAILED.
+        """
+        place = self.place_of(session_id)
+        try:
+            handle = take_lock(self.io, place.directory, self.owner)
+            try:
+                return sweep(self.io, place, session_id)
+            finally:
+                self.io.close(handle)
+        except OSError as error:
+            raise disk_error(error, place.directory) from error
 
     def fork(
         self, source: SessionId, live: tuple[EventLog, int] | None, header: SessionHeader, boundary: int | None

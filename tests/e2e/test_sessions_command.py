@@ -654,3 +654,26 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 65536)
     except OSError:
         return b""  # Linux ends a terminal without a writer with EIO
+
+
+# -- sweep
+
+
+def test_a_sweep_removes_what_no_event_names(shelf: Shelf) -> None:
+    for ident in ("swept", "held", "torn"):
+        shelf.put(ident)
+        folder = shelf.log(ident).parent / "attachments"
+        folder.mkdir()
+        (folder / f"sha256-{'0' * 64}").write_bytes(b"12345")
+    shelf.hold("held")
+    shelf.cut("torn", 3)
+    assert shelf.run("sweep", "swept").code == 2
+    ended = shelf.run("sweep", "--all", "--yes")
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err.endswith(said("1 attachment removed, 5 bytes."))
+    assert "held stays as it is: the session is open in process" in ended.err
+    assert "torn stays as it is: its log is not whole" in ended.err
+    left = {path.parents[1].name for path in shelf.sessions.glob("--*--/*/attachments/*")}
+    assert left == {"held", "torn"}
+    assert shelf.run("sweep", "held", "--yes").code == 1
+    assert shelf.run("sweep", "swept", "--yes") == Ended(0, "", said("0 attachments removed, 0 bytes."))
