@@ -18,6 +18,7 @@ from acp_server.base.values import value
 from acp_server.messages.prices import CURRENCY
 from acp_server.session.events import APPEND, SessionEvent
 from acp_server.session.usage import UsageProjection, total_cost
+from acp_server.tools.job_notices import JOBS
 
 MESSAGE: Final = "agent_message_chunk"
 THOUGHT: Final = "agent_thought_chunk"
@@ -164,6 +165,8 @@ class Presenter:
 
     def _user(self, event: SessionEvent) -> Sequence[Update]:
         message: Any = event.data
+        if message["source"].get("plugin") == JOBS and event.surface_op == APPEND:
+            return [TextUpdate(THOUGHT, message["id"], f"{block['text']}\n") for block in message["content"]]
         if not self._echo_user or event.surface_op != APPEND or message["source"]["kind"] != "user":
             return NOTHING
         texts = [block["text"] for block in message["content"] if block["type"] == "text"]

@@ -5,23 +5,30 @@ Made at a session's first call and given back when it closes. The box is found o
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from acp_server.agent.hooks import Enter, StepPlace
 from acp_server.app.places import account_home, find_places
 from acp_server.base.values import value
+from acp_server.messages.blocks import Message, PluginSource, TextBlock
 from acp_server.sandbox.confine import Backend
 from acp_server.sandbox.facts import Host
 from acp_server.sandbox.host import read_host
 from acp_server.sandbox.leftovers import Leftovers
 from acp_server.sandbox.probe import leftovers_of, probe
+from acp_server.sandbox.process import BackgroundJobs, JobFacts
 from acp_server.sandbox.replacing import Version
 from acp_server.sandbox.roots import Roots
 from acp_server.tools.bash import BashTool
 from acp_server.tools.editor_files import EditorFiles
 from acp_server.tools.file_tools import file_tools
 from acp_server.tools.files import FileAccess, SeenFiles
+from acp_server.tools.job_notices import JOBS, end_of_job
+from acp_server.tools.jobs import SessionJobs, how, job_tools
 from acp_server.tools.local_files import LocalFiles
 from acp_server.tools.remembering import SEEN, keep_before, seen_before, seen_fact
 from acp_server.tools.ripgrep import find_ripgrep
@@ -33,6 +40,9 @@ from acp_server.tools.tool import AnyTool, ToolContext
 class _State:
     roots: Roots
     seen: dict[str, Version]
+    jobs: SessionJobs
+    ended: list[str]
+    """What the model is still to be told of jobs that ended."""
 
 
 class ToolStates:
@@ -45,6 +55,7 @@ class ToolStates:
         self._host: Host | None = None
         self._leftovers: Leftovers | None = None
         self._backend: Backend | None = None
+        self._ending: set[asyncio.Future[None]] = set()
 
     @property
     def ripgrep(self) -> str | None:
@@ -78,12 +89,7 @@ class ToolStates:
 
     def access(self, context: ToolContext) -> FileAccess:
         """Return the files of one call, under its policy."""
-        state = self._states.get(context.session_id)
-        if state is None:
-            policy = context.policy
-            seen = dict(seen_before(context.remembered(SEEN)))
-            state = _State(Roots((policy.workspace, *policy.roots)), seen)
-            self._states[context.session_id] = state
+        state = self._state(context)
         local = LocalFiles(state.roots, context.policy, self.host(), self.leftovers())
         files = EditorFiles(local, context.client, context.cancel) if context.client.reads else local
 
@@ -92,18 +98,54 @@ class ToolStates:
 
         return FileAccess(files, SeenFiles(state.seen, saw), partial(keep_before, context))
 
-    def closed(self, session_id: str) -> None:
-        """Give back what a session held."""
-        state = self._states.pop(session_id, None)
-        if state is not None:
-            state.roots.close()
+    def jobs(self, context: ToolContext) -> SessionJobs:
+        """Return the background jobs of a call's session."""
+        return self._state(context).jobs
 
-    def close(self) -> None:
-        """Give back everything."""
+    async def tell_ends(self, place: StepPlace, entry: Enter) -> Enter:
+        """Add to a step what the model was not told yet of jobs that ended; see hooks.PreStep."""
+        state = self._states.get(place.session_id)
+        if state is None or not state.ended:
+            return entry
+        text = "\n".join(state.ended)
+        state.ended.clear()
+        told = Message(uuid.uuid4().hex, "user", (TextBlock(text),), PluginSource(JOBS, {}))
+        return Enter((*entry.messages, told))
+
+    def closed(self, session_id: str) -> None:
+        """Give back what a session held; its jobs end behind the back of the caller."""
+        state = self._states.pop(session_id, None)
+        if state is None:
+            return
+        state.roots.close()
+        if state.jobs.jobs.list():
+            ending = asyncio.ensure_future(state.jobs.jobs.close())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """Give back everything; return when no job is left."""
         for session_id in tuple(self._states):
             self.closed(session_id)
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    def _state(self, context: ToolContext) -> _State:
+        state = self._states.get(context.session_id)
+        if state is None:
+            policy, ended = context.policy, list[str]()
+
+            def tell(job: JobFacts) -> None:
+                ended.append(end_of_job(job.id, job.title, how(job)))
+
+            jobs = SessionJobs(BackgroundJobs(on_end=tell))
+            seen = dict(seen_before(context.remembered(SEEN)))
+            state = _State(Roots((policy.workspace, *policy.roots)), seen, jobs, ended)
+            self._states[context.session_id] = state
+        return state
 
 
 def standard_tools(states: ToolStates) -> Sequence[AnyTool]:
     """Return the standard tools; their descriptions in `standard_tools.json` are made from these."""
-    return (*file_tools(states.access, states.ripgrep), BashTool(states.backend), TodoTool())
+    shell = (BashTool(states.backend, states.jobs), *job_tools(states.jobs))
+    return (*file_tools(states.access, states.ripgrep), *shell, TodoTool())

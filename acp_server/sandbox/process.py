@@ -222,6 +222,16 @@ class BackgroundJobs:
         data, omitted = job.running.captured.since(offset)
         return JobOutput(readable(data), job.running.captured.total, omitted, not job.task.done())
 
+    async def wait(self, name: str, seconds: float, enough: asyncio.Event) -> JobFacts:
+        """Return a job's facts once it has ended, the seconds are over or the event is set. Raise NO_SUCH_JOB."""
+        job = self._job(name)
+        stopping = asyncio.ensure_future(enough.wait())
+        try:
+            await asyncio.wait({job.task, stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+        return self._facts(name)
+
     async def stop(self, name: str) -> JobFacts:
         """End a job and return its facts; one that has ended is left as it is. Raise ServerError NO_SUCH_JOB."""
         job = self._job(name)

@@ -15,11 +15,14 @@ from acp_server.sandbox.confine import SHELL, Backend, ConfinedCommand, confine
 from acp_server.sandbox.limits import LIMITS, Limits
 from acp_server.sandbox.process import CommandOutcome, run_command
 from acp_server.tools.beside import Whole
+from acp_server.tools.bounds import one_line
+from acp_server.tools.jobs import JobsOf
 from acp_server.tools.live_output import LiveOutput
 from acp_server.tools.run import INLINE_BYTES
 from acp_server.tools.tool import Card, Effect, ToolContext, ToolError, ToolResult
 
 LONGEST_SECONDS: Final = 600
+_JOB_TITLE: Final = 100
 BackendOf = Callable[[], Backend]
 """Gives the box of this process; blocks for a moment the first time."""
 
@@ -32,6 +35,9 @@ class BashArguments(BaseModel):
     command: str = Field(min_length=1, max_length=100_000, description="The command line, for bash.")
     description: str | None = Field(default=None, max_length=200, description="What it does, in a few words.")
     timeout_seconds: int = Field(default=120, ge=1, le=LONGEST_SECONDS, description="When to stop it.")
+    background: bool = Field(
+        default=False, description="Start it and go on: for servers and watchers. No time limit; see job_output."
+    )
 
 
 class BashTool:
@@ -45,8 +51,9 @@ class BashTool:
     )
     arguments: Final = BashArguments
 
-    def __init__(self, backend: BackendOf) -> None:
+    def __init__(self, backend: BackendOf, jobs_of: JobsOf) -> None:
         self._backend = backend
+        self._jobs_of = jobs_of
 
     def effect(self, arguments: BashArguments, cwd: str) -> Effect:  # noqa: ARG002 - the port's signature
         """See Tool."""
@@ -54,7 +61,8 @@ class BashTool:
 
     def card(self, arguments: BashArguments, cwd: str) -> Card:  # noqa: ARG002 - the port's signature
         """See Tool."""
-        return Card(arguments.description or arguments.command, "execute")
+        words = arguments.description or arguments.command
+        return Card(f"In the background: {words}" if arguments.background else words, "execute")
 
     def parallel(self, arguments: BashArguments) -> bool:  # noqa: ARG002 - the port's signature
         """See Tool; a command may change what another one reads."""
@@ -66,6 +74,8 @@ class BashTool:
             backend = await asyncio.to_thread(self._backend)
             spill = await context.beside.new_file()
             boxed = await _boxed(context, (*SHELL, arguments.command), backend)
+            if arguments.background:
+                return self._started(boxed, spill, arguments, context)
             outcome = await _shown(boxed, limits_for(arguments.timeout_seconds), spill, context)
         except ServerError as error:
             raise ToolError(error.code, error.message) from error
@@ -74,6 +84,15 @@ class BashTool:
         if outcome.timed_out or outcome.flooded or outcome.cancelled:
             raise ToolError("COMMAND_STOPPED", text, whole)
         return ToolResult((TextBlock(text),), raw_output={"exitCode": outcome.exit_code}, whole=whole)
+
+    def _started(
+        self, boxed: ConfinedCommand, spill: str | None, arguments: BashArguments, context: ToolContext
+    ) -> ToolResult:
+        title = one_line(arguments.description or arguments.command, _JOB_TITLE)
+        name = self._jobs_of(context).jobs.start(boxed, title, spill=spill)
+        kept = f" Output beyond 32 KiB goes to {spill}, which you can read." if spill is not None else ""
+        text = f"Started {name}. Its end will be told; look at it with job_output, end it with job_stop.{kept}"
+        return ToolResult((TextBlock(text),), raw_output={"job": name})
 
 
 async def _boxed(context: ToolContext, argv: Sequence[str], backend: Backend) -> ConfinedCommand:

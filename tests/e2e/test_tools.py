@@ -14,7 +14,7 @@ import pytest
 from acp_server.persistence.scan import scan_log
 from acp_server.session.events import SessionEvent
 from acp_server.session.file_changes import FileState, changes_in
-from tests.e2e.sessions import folder, live, load, log_of, merged, restarted
+from tests.e2e.sessions import folder, live, load, log_of, merged, restarted, said
 from tests.e2e.stage import Stage, stop_reason
 from tests.support import schema
 from tests.support.client import METHOD_NOT_FOUND, Answerer
@@ -549,6 +549,63 @@ def test_a_plan_with_two_items_at_once_is_refused(play: Play) -> None:
     _, (card,) = play.run(call("todo", todos=both))
     assert card.status == "failed"
     assert [update for update in live(play.client, play.session) if update.kind == "plan"] == []
+
+
+# -- background jobs
+
+
+def thoughts(play: Play) -> str:
+    return said(live(play.client, play.session), "agent_thought_chunk")
+
+
+def test_a_job_runs_beside_the_turn_is_looked_at_and_its_end_is_told(play: Play) -> None:
+    play.mode("auto")
+    job = call("bash", command="echo up; until [ -e go ]; do :; done; echo down; exit 3", background=True)
+    _, (started, _, looked) = play.run(job, call("job_list"), call("job_output", job="job-1", wait_seconds=1))
+    assert (started.fields["title"][:18], started.fields["rawOutput"]) == ("In the background:", {"job": "job-1"})
+    assert ("job-1: runs for" in play.results()[1], shown(looked).startswith("up\n[job-1 runs")) == (True, True)
+    (play.stage.project / "go").touch()
+    play.run(call("job_output", job="job-1", wait_seconds=60), {"text": "ok"})
+    assert play.results()[-1].startswith("down\n[job-1 exit code 3 after")
+    told = [text_of(m["content"]) for m in play.mock.asked[-1].messages if m.get("role") == "user"]
+    assert told[-1].startswith("[job-1 ended: exit code 3 after")
+    assert "[job-1 ended: exit code 3" in thoughts(play)
+    before = merged(live(play.client, play.session), users=False)
+    play.restart()
+    again = merged(load(play.client, play.session, play.stage.project), users=False)
+    assert [item for item in again if isinstance(item, tuple)] == [item for item in before if isinstance(item, tuple)]
+    _, (gone,) = play.run(call("job_output", job="job-1"))
+    assert gone.fields["rawOutput"] == {"error": {"name": "ToolError", "code": "NO_SUCH_JOB"}}
+
+
+def test_a_job_is_stopped_on_request_and_with_its_session(play: Play) -> None:
+    play.mode("auto")
+    for name in ("one", "two"):
+        play.run(call("bash", command=f"touch {name}; exec -a {play.stage.mark}-{name} sleep 600", background=True))
+    _, (stopped,) = play.run(call("job_stop", job="job-1"))
+    assert "(it was stopped)" in shown(stopped)
+    play.run(call("job_list"))
+    one, two = play.results()[-1].split("\n")
+    assert ("(it was stopped)" in one, two.startswith("job-2: runs")) == (True, True)
+    assert play.client.result("session/close", {"sessionId": play.session}) == {}
+    play.client.trace.wait(lambda: not running(f"{play.stage.mark}-two") or None, 30)
+    assert running(f"{play.stage.mark}-two") == []
+
+
+def test_no_job_outlives_the_server(play: Play) -> None:
+    play.mode("auto")
+    mark = f"{play.stage.mark}-job"
+    play.run(call("bash", command=f"exec -a {mark} sleep 600", background=True))
+    assert play.client.trace.wait(lambda: running(mark), 30)
+    assert play.client.agent.end() is None
+    assert running(mark) == []
+
+
+def test_a_job_in_the_background_is_asked_like_any_command(play: Play) -> None:
+    play.person(choosing("reject-once"))
+    _, (card,) = play.run(call("bash", command="sleep 600", background=True))
+    asked = play.client.questions[0]["params"]["toolCall"]
+    assert (card.status, asked["title"]) == ("failed", "In the background: sleep 600")
 
 
 # -- long results, and what a session remembers

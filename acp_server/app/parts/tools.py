@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from acp_server.agent.hooks import Enter, StepPlace
 from acp_server.app.registries import Parts, Toolkit
 from acp_server.app.row import Config
 from acp_server.app.session_access import SessionObserver
@@ -19,7 +20,7 @@ LOAD_AFTER: Final = 0.5
 """Seconds from the first request to a model until the tools' code is loaded, which would hold up the first words."""
 
 
-def standard(parts: Parts, config: Config) -> Callable[[], None]:  # noqa: ARG001 - a factory's signature
+def standard(parts: Parts, config: Config) -> Callable[[], Awaitable[None]]:  # noqa: ARG001 - a factory's signature
     """Register the standard tools; what they do is loaded once their descriptions are on the way to a model."""
     made: list[ToolStates] = []
     loading: list[LateTools] = []
@@ -48,12 +49,18 @@ def standard(parts: Parts, config: Config) -> Callable[[], None]:  # noqa: ARG00
         for states in made:
             states.closed(session_id)
 
-    def close() -> None:
+    async def tell_ends(place: StepPlace, entry: Enter) -> Enter:
+        for states in made:
+            entry = await states.tell_ends(place, entry)
+        return entry
+
+    async def close() -> None:
         for timer in timers:
             timer.cancel()
         for states in made:
-            states.close()
+            await states.close()
 
     parts.toolkits.add(Toolkit(describe, opened))
     parts.observers.add(SessionObserver(closed=closed))
+    parts.hooks.pre_step.add(tell_ends)
     return close

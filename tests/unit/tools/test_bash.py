@@ -12,7 +12,8 @@ from acp_server.sandbox.policy import Policy
 from acp_server.sandbox.process import CommandOutcome
 from acp_server.tools.arguments import read_arguments
 from acp_server.tools.bash import LONGEST_SECONDS, BashArguments, BashTool, describe
-from acp_server.tools.tool import Card, Effect, ToolError
+from acp_server.tools.jobs import SessionJobs
+from acp_server.tools.tool import Card, Effect, ToolContext, ToolError
 from tests.support.file_rig import Context
 
 DONE = CommandOutcome(0, None, Output("out\n", "", 4, 0), 0.1, "workspace-write", "bubblewrap")
@@ -22,7 +23,11 @@ def no_box() -> Backend:
     raise ServerError("SANDBOX_FAILED", "There is no box.")
 
 
-TOOL = BashTool(no_box)
+def no_jobs(_context: ToolContext) -> SessionJobs:
+    raise AssertionError
+
+
+TOOL = BashTool(no_box, no_jobs)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +65,9 @@ def test_the_effect_is_the_exact_command_and_the_card_its_purpose() -> None:
     assert TOOL.effect(arguments, "/p") == Effect("execute", command="make  'all'\n")
     assert TOOL.card(arguments, "/p") == Card("Build everything", "execute")
     assert TOOL.card(BashArguments(command="make"), "/p") == Card("make", "execute")
+    behind = BashArguments(command="make", background=True)
+    assert TOOL.card(behind, "/p") == Card("In the background: make", "execute")
+    assert TOOL.effect(behind, "/p") == Effect("execute", command="make")
     assert TOOL.parallel(arguments) is False
 
 
