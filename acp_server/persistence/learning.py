@@ -13,10 +13,12 @@ from acp_server.persistence.io_port import LogIo
 from acp_server.persistence.journal import LogPlace
 from acp_server.persistence.port import PersistenceError
 from acp_server.persistence.recovery import look
-from acp_server.persistence.summary import summarize
+from acp_server.persistence.summary import Summary, summarize
+from acp_server.persistence.two_ends import look_at_ends
+from acp_server.session.header import SessionHeader
 
 LARGEST: Final = 4 * 1024 * 1024
-"""Bytes of a log beyond which its title waits until somebody opens it."""
+"""Bytes of a log beyond which only its two ends are read."""
 
 
 def learn(io: LogIo, root: str, catalog: Catalog, rows: Sequence[Row], stopped: Callable[[], bool]) -> None:
@@ -24,10 +26,14 @@ def learn(io: LogIo, root: str, catalog: Catalog, rows: Sequence[Row], stopped: 
     for row in rows:
         if stopped():
             return
-        if row.size > LARGEST:
-            continue
         place = LogPlace(root, row.project, row.segment, "none" if row.encoding == "none" else "zstd")
         with suppress(OSError, PersistenceError):
             facts = io.facts(place.path)
-            found = look(io, place, SessionId(row.id))
-            catalog.note(place, found.header, summarize(found.log.milestones(), len(found.log)), facts)
+            learned = look_at_ends(io, place) if facts.size > LARGEST else _whole(io, place, SessionId(row.id))
+            if learned is not None and learned[0].id == row.id:
+                catalog.note(place, *learned, facts)
+
+
+def _whole(io: LogIo, place: LogPlace, session_id: SessionId) -> tuple[SessionHeader, Summary]:
+    found = look(io, place, session_id)
+    return found.header, summarize(found.log.milestones(), len(found.log))

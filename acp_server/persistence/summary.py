@@ -14,10 +14,10 @@ SHOWN_TYPES: Final = frozenset({"session/title", "turn/start"})
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The latest title, the number of turns begun, the number of events."""
+    """The latest title, the number of turns begun (None while it is not known), the number of events."""
 
     title: str | None = None
-    turns: int = 0
+    turns: int | None = 0
     events: int = 0
 
 
@@ -26,7 +26,9 @@ def add_event(summary: Summary, event: SessionEvent) -> Summary:
     if event.type == "session/title":
         title = event.data.get("title")
         return replace(summary, title=title if isinstance(title, str) else summary.title, events=event.seq + 1)
-    turns = summary.turns + (event.type == "turn/start")
+    turns = summary.turns
+    if turns is not None and event.type == "turn/start":
+        turns += 1
     return Summary(summary.title, turns, event.seq + 1)
 
 
