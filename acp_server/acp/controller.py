@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from acp_server.acp.commands import SHIPPED, Command
 from acp_server.acp.frames import chunk_template, update_frame
+from acp_server.acp.picture_updates import NO_PICTURES, Pictures, filled, named_in
 from acp_server.acp.updates import THOUGHT, Presenter, TextUpdate, Update
 from acp_server.agent.agent import Agent
 from acp_server.base.errors import ServerError
@@ -34,11 +35,13 @@ class Controller:
         *,
         takes_notices: Callable[[], bool],
         commands: Callable[[], Sequence[Command]] = lambda: SHIPPED,
+        pictures: Pictures = NO_PICTURES,
     ) -> None:
         self.agent = agent
         self._outbox = outbox
         self._takes_notices = takes_notices
         self._commands = commands
+        self._pictures = pictures
         self._presenter = Presenter()
         self._templates: dict[tuple[str, str], Callable[[str], bytes]] = {}
         self._untold: list[str] = []
@@ -63,7 +66,11 @@ class Controller:
         """Show the whole history, in the order in which it happened (clauses S-20 to S-25)."""
         self._presenter = Presenter()
         for count, event in enumerate(self.agent.session.events.merged(), 1):
-            self._send(self._presenter.present(event))
+            updates = self._presenter.present(event)
+            if images := [ident for update in updates if isinstance(update, dict) for ident in named_in(update)]:
+                await self._outbox.room()
+                await self._pictures.load(self.id, images)
+            self._send(updates)
             if count % REPLAYED_AT_ONCE == 0:
                 await asyncio.sleep(0)  # what is shown goes out meanwhile, and other sessions go on
                 await self._outbox.room()
@@ -149,6 +156,8 @@ class Controller:
         return template
 
     def _put(self, update: Mapping[str, Any]) -> None:
+        if any(named_in(update)):
+            update = filled(update, self._pictures.find)
         self._outbox.put(update_frame(self.id, dict(update)))
 
 

@@ -38,7 +38,7 @@ LOGIN_FLAG = "--login"
 
 CAPABILITIES: dict[str, Any] = {
     "loadSession": True,
-    "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
+    "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
     "mcpCapabilities": {"http": False, "sse": False},
     "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
     "auth": {"logout": {}},

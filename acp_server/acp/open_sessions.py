@@ -16,6 +16,7 @@ from acp_server.acp.commands import SHIPPED, Command
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import session_not_found
 from acp_server.acp.offered import NOTHING
+from acp_server.acp.picture_updates import NO_PICTURES, Pictures
 from acp_server.agent.agent import Agent
 from acp_server.agent.registry import AgentRegistry
 from acp_server.base.cancel import BY_USER
@@ -35,8 +36,10 @@ class OpenSessions:
         registry: AgentRegistry,
         outbox: Outbox,
         commands: Callable[[], Sequence[Command]] = lambda: SHIPPED,
+        pictures: Pictures = NO_PICTURES,
     ) -> None:
         self._registry = registry
+        self._pictures = pictures
         self._outbox = outbox
         self.commands = commands
         """Gives the slash commands that there are."""
@@ -48,7 +51,13 @@ class OpenSessions:
 
     def add(self, agent: Agent) -> Controller:
         """Return the controller of a session that is open from here on; it is not live yet."""
-        controller = Controller(agent, self._outbox, takes_notices=lambda: self.offered.notices, commands=self.commands)
+        controller = Controller(
+            agent,
+            self._outbox,
+            takes_notices=lambda: self.offered.notices,
+            commands=self.commands,
+            pictures=self._pictures,
+        )
         self._open[controller.id] = controller
         return controller
 
@@ -87,7 +96,7 @@ class OpenSessions:
 
         return call
 
-    def alone(self, route: Callable[[params.Params, Inbound], Awaitable[Answer]]) -> Route:
+    def alone(self, route: Route) -> Route:
         """Return the route so that a call has its session alone, from the moment it comes until it is done."""
 
         def call(given: params.Params, request: Inbound) -> Awaitable[Answer]:

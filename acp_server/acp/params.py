@@ -160,3 +160,16 @@ def prompt_blocks(params: Params) -> Sequence[Mapping[str, Any]]:
         if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
             raise invalid(f"prompt[{n}]", "must be a content block with a type")
     return value
+
+
+def may_hold_images(params: Params) -> bool:
+    """Return whether `prompt`, which may be malformed, has blocks that can become images."""
+    prompt = params.get("prompt")
+    if isinstance(prompt, str) or not isinstance(prompt, Sequence):
+        return False
+    return any(_may_be_image(block) for block in prompt if isinstance(block, Mapping))
+
+
+def _may_be_image(block: Mapping[str, Any]) -> bool:
+    resource = block.get("resource")
+    return block.get("type") == "image" or (isinstance(resource, Mapping) and "blob" in resource)

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from acp_server.acp import params
 from acp_server.acp.access import Access
-from acp_server.acp.commands import find_command, run_command
-from acp_server.acp.content import blocks_of
+from acp_server.acp.commands import Command, find_command, run_command
+from acp_server.acp.content import Content, NewImage, blocks_of
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import invalid, prompt_result, refused
 from acp_server.acp.model_words import not_available
-from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.open_sessions import Answer, OpenSessions
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.turns import TurnEnd
-from acp_server.base.cancel import BY_USER
+from acp_server.base.cancel import BY_USER, Cancelled
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.base.ports import Clock, Ids
 from acp_server.jsonrpc.errors import RpcError
 from acp_server.jsonrpc.peer import PENDING, Inbound, Pending
-from acp_server.messages.blocks import Message, UserSource
+from acp_server.llm.waiting import until
+from acp_server.messages.blocks import Block, ImageBlock, Message, TextBlock, UserSource
 from acp_server.session.header import SessionHeader
 
 END_TURN: Final = {"stopReason": "end_turn"}
+CANCELLED: Final = {"stopReason": "cancelled"}
 
 
 class Prompts:
@@ -49,6 +51,10 @@ class Prompts:
         self._options = options
         self._clock = clock
         self._ids = ids
+        self._arriving: dict[Inbound, str] = {}
+        """Prompts with images that have not begun, with their sessions."""
+        self._in_turn, self._alone = sessions.in_turn(self.prompt), sessions.alone(self.prompt)
+        self._cancel_in_turn = sessions.in_turn(self.cancel)
         self._ready = ready
         """Raises ServerError while no session could be kept."""
 
@@ -70,21 +76,53 @@ class Prompts:
         request.after_response(controller.greet)
         return {"sessionId": header.id, **self._options.choices(controller)}
 
-    def prompt(self, given: params.Params, request: Inbound) -> Mapping[str, Any] | Pending:
+    def prompt(self, given: params.Params, request: Inbound) -> Answer | Awaitable[Answer]:
         """Run a turn: `session/prompt`. The answer comes when the turn has ended."""
         controller = self._sessions.find(given)
         prompt = params.prompt_blocks(given)
         found = find_command(prompt, self._sessions.commands())
-        blocks = blocks_of(prompt)
+        blocks = blocks_of(prompt, self._blind(controller))
         if found is None:
             self._require_answers(controller)
+            if any(isinstance(block, NewImage) for block in blocks):
+                return self._admit(controller, blocks, request)
+        return self._begin(controller, found, blocks, request)
+
+    async def _admit(self, controller: Controller, content: Content, request: Inbound) -> Mapping[str, Any] | Pending:
+        """Keep the images of a prompt durably, then let it begin; a cancellation meanwhile leaves no prompt."""
+        try:
+            controller.require_writable()
+            blocks = [await until(self._kept(controller, block), request.cancel) for block in content]
+            request.cancel.raise_if_cancelled()
+        except Cancelled:
+            return CANCELLED
+        except ServerError as error:
+            raise refused(error) from error
+        finally:
+            self._arriving.pop(request, None)
+        return self._begin(controller, None, blocks, request)
+
+    async def _kept(self, controller: Controller, block: TextBlock | NewImage) -> Block:
+        if isinstance(block, TextBlock):
+            return block
+        ident = await controller.agent.keep(block.content)
+        return ImageBlock(ident, block.media_type, len(block.content), block.width, block.height, block.name)
+
+    def _blind(self, controller: Controller) -> str | None:
+        """Return the name of the session's model when it is known to read no images (clause P-23)."""
+        config = controller.agent.config
+        return None if self._access.info(config).reads_images else f"{config.provider}/{config.model}"
+
+    def _begin(
+        self, controller: Controller, found: tuple[Command, str] | None, blocks: Sequence[Any], request: Inbound
+    ) -> Mapping[str, Any] | Pending:
         settle, stop = self._settling(controller, request)
         try:
             controller.require_writable()
             if found is not None:
                 waits = run_command(controller.agent, *found, self._ids, settle)
             elif blocks:
-                controller.agent.followup(Message(self._ids.new(), "user", blocks, UserSource()), settle)
+                controller.agent.followup(Message(self._ids.new(), "user", tuple(blocks), UserSource()), settle)
                 waits = True
             else:
                 waits = False
@@ -130,19 +168,35 @@ class Prompts:
 
         return settle, stop
 
-    def steer(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
+    async def steer(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
         """Let a message join the running turn: `_acp_server/session/steer`."""
         controller = self._sessions.find(given)
-        blocks = blocks_of(params.prompt_blocks(given))
-        if not blocks:
+        content = blocks_of(params.prompt_blocks(given), self._blind(controller))
+        if not content:
             raise invalid("prompt", "is empty")
         self._require_answers(controller)
         try:
             controller.require_writable()
+            blocks = tuple([await self._kept(controller, block) for block in content])
             controller.agent.steer(Message(self._ids.new(), "user", blocks, UserSource()))
         except ServerError as error:
             raise refused(error) from error
         return {}
+
+    def receive(self, given: params.Params, request: Inbound) -> Answer | Awaitable[Answer]:
+        """Take a `session/prompt` in its turn; one with images has its session alone until they are kept."""
+        if not params.may_hold_images(given):
+            return self._in_turn(given, request)
+        self._arriving[request] = str(given.get("sessionId"))
+        request.after_response(lambda: (self._arriving.pop(request, None), None)[1])
+        return self._alone(given, request)
+
+    def receive_cancel(self, given: params.Params, request: Inbound) -> Answer | Awaitable[Answer]:
+        """Take a `session/cancel`: what keeps images ends at once, the rest in its turn."""
+        for arriving, ident in tuple(self._arriving.items()):
+            if ident == given.get("sessionId"):
+                arriving.cancel.cancel(BY_USER)
+        return self._cancel_in_turn(given, request)
 
     def cancel(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
         """End the session's turns: `session/cancel`. Unknown and idle sessions are passed over (clause C-07)."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from acp_server.acp.cards import fields_of, one_line
+from acp_server.acp.picture_updates import named
 
 OUTPUT_LENGTH: Final = 64 * 1024
 """Characters of a result's text that go to the editor; the log keeps all."""
@@ -82,7 +83,8 @@ class ToolCards:
         meta = given if isinstance(given, Mapping) else {}
         card.view = meta.get("card", card.view)
         text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
-        update = _final(card, text, failed=result.get("isError") is True)
+        images = [block for block in result["content"] if block["type"] == "image"]
+        update = _final(card, text, images, failed=result.get("isError") is True)
         raw = meta.get("rawOutput") or ({"error": data["error"]} if "error" in data else None)
         return (update if raw is None else {**update, "rawOutput": raw},)
 
@@ -120,12 +122,18 @@ def _update(card: _Card) -> dict[str, Any]:
     return {"sessionUpdate": "tool_call_update", **_face(card), "status": status}
 
 
-def _final(card: _Card, text: str, *, failed: bool) -> dict[str, Any]:
+def _final(card: _Card, text: str, images: Sequence[Mapping[str, Any]] = (), *, failed: bool) -> dict[str, Any]:
     shown = text if len(text) <= OUTPUT_LENGTH else f"{text[:OUTPUT_LENGTH]}\n… ({len(text)} characters in all)"
     face = _face(card)
     diffs = [] if failed else face.get("content", [])  # a change that failed changed nothing
     status = "failed" if failed else "completed"
-    return {"sessionUpdate": "tool_call_update", **face, "status": status, "content": [*diffs, *_text(shown)]}
+    pictures = [{"type": "content", "content": named(block)} for block in images]
+    return {
+        "sessionUpdate": "tool_call_update",
+        **face,
+        "status": status,
+        "content": [*diffs, *_text(shown), *pictures],
+    }
 
 
 def _text(text: str) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from acp_server.acp.modes import mode_update
+from acp_server.acp.picture_updates import named
 from acp_server.acp.plan import plan_at_end, plan_update
 from acp_server.acp.times import iso_utc
 from acp_server.acp.tool_cards import ToolCards
@@ -169,8 +170,13 @@ class Presenter:
             return [TextUpdate(THOUGHT, message["id"], f"{block['text']}\n") for block in message["content"]]
         if not self._echo_user or event.surface_op != APPEND or message["source"]["kind"] != "user":
             return NOTHING
-        texts = [block["text"] for block in message["content"] if block["type"] == "text"]
-        return [TextUpdate(USER, message["id"], text) for text in texts]
+        updates: list[Update] = []
+        for block in message["content"]:
+            if block["type"] == "text":
+                updates.append(TextUpdate(USER, message["id"], block["text"]))
+            elif block["type"] == "image":
+                updates.append({"sessionUpdate": USER, "content": named(block), "messageId": message["id"]})
+        return updates
 
     def _retry(self, event: SessionEvent) -> Sequence[Update]:
         data: Mapping[str, Any] = event.data

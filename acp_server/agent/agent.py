@@ -108,6 +108,10 @@ class Agent:
         """Return once everything so far is durable; raise ServerError when it cannot be."""
         await self._services.journal.flush()
 
+    async def keep(self, content: bytes) -> str:
+        """Keep bytes beside the log, durably, before an event names them; return their id. See Attachments."""
+        return await self._services.attachments.put(content)
+
     def run_parked(self) -> tuple[str, ...]:
         """Let what waits from an earlier life run, one turn a prompt; return the prompts' ids.
 

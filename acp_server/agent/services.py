@@ -9,8 +9,9 @@ from acp_server.agent.contexts import Context
 from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks, PreTool, StepPlace
 from acp_server.agent.system_prompt import SECTIONS, Section
 from acp_server.agent.tools import ToolBox
+from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
-from acp_server.base.ports import Clock, Flow, HeldJournal, Ids
+from acp_server.base.ports import Attachments, Clock, Flow, HeldJournal, Ids
 from acp_server.base.values import value
 from acp_server.llm.runtime import LlmRuntime
 from acp_server.session.events import SessionEvent
@@ -21,6 +22,17 @@ Title: TypeAlias = Callable[[SessionEvent], dict[str, JsonValue] | None]
 """Returns the data of the `session/title` that an event gives a session without one, or None."""
 MAX_STEPS: Final = 200
 """Model requests of one turn at most; then the turn ends and the person is told so."""
+
+
+class NoAttachments:
+    """See Attachments; where there is no place for any."""
+
+    async def put(self, content: bytes) -> str:  # noqa: ARG002 - the port's signature
+        """Raise ServerError NO_ATTACHMENTS."""
+        raise ServerError("NO_ATTACHMENTS", "Images cannot be kept here.")
+
+
+NO_ATTACHMENTS: Final = NoAttachments()
 
 
 @value
@@ -48,6 +60,7 @@ class AgentServices:
     """Asked when a turn begins."""
     guard: PreTool | None = None
     """Judges each call after every hook, so that nobody comes behind it; None judges nothing."""
+    attachments: Attachments = NO_ATTACHMENTS
     ask: Asking | None = None
     """Puts a question to the person; None while nobody can be asked."""
 

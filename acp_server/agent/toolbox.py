@@ -7,9 +7,10 @@ decided before (`consent.approvals`); what it may touch travels with it as a pol
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from acp_server.agent.services import NO_ATTACHMENTS
 from acp_server.agent.tools import CallPlace, ToolOutcome, failed
 from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
@@ -37,7 +38,7 @@ REPEATS: Final = frozenset({3, 5, 8})
 
 @value
 class Scene:
-    """What the tools of one session work in. `cwd` is absolute."""
+    """What the tools of one session work in. `cwd` is absolute; `sees` is whether the model reads images."""
 
     session: Session
     cwd: str
@@ -46,6 +47,8 @@ class Scene:
     beside: Beside
     limits: Limits = Limits()
     client: ClientSide = NO_CLIENT
+    keep_image: Callable[[bytes], Awaitable[str]] = NO_ATTACHMENTS.put
+    sees: Callable[[], bool] = lambda: False
 
 
 @value
@@ -57,19 +60,31 @@ class _Context:
     cwd: str
     policy: Policy
     cancel: CancelToken
-    session: Session
-    beside: Beside
-    show: Progress
+    scene: Scene
     facts: dict[str, list[JsonValue]]
     client: ClientSide
 
+    @property
+    def beside(self) -> Beside:
+        """See ToolContext."""
+        return self.scene.beside
+
+    @property
+    def reads_images(self) -> bool:
+        """See ToolContext."""
+        return self.scene.sees()
+
+    async def keep_image(self, content: bytes) -> str:
+        """See ToolContext."""
+        return await self.scene.keep_image(content)
+
     def progress(self, text: str) -> None:
         """See ToolContext."""
-        self.show(self.call_id, text)
+        self.scene.progress(self.call_id, text)
 
     def record(self, kind: str, data: JsonObject, *, ignorable: bool = False) -> None:
         """See ToolContext."""
-        self.session.append(kind, data, ignorable=ignorable)
+        self.scene.session.append(kind, data, ignorable=ignorable)
 
     def remember(self, kind: str, fact: JsonObject) -> None:
         """See ToolContext."""
@@ -77,7 +92,7 @@ class _Context:
 
     def remembered(self, kind: str) -> Iterator[JsonObject]:
         """See ToolContext."""
-        for event in self.session.events.milestones():
+        for event in self.scene.session.events.milestones():
             if event.type == "tool/result" and event.surface_op == APPEND:
                 kept: Any = event.data
                 for key in ("meta", "facts", kind):
@@ -138,9 +153,7 @@ class Toolbox:
             cwd=scene.cwd,
             policy=scene.policy(place),
             cancel=cancel,
-            session=scene.session,
-            beside=scene.beside,
-            show=scene.progress,
+            scene=scene,
             facts={},
             client=scene.client,
         )

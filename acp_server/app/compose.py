@@ -52,7 +52,7 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
 
     registry, tables, clock, ids = core.registry, core.tables, core.clock, core.ids
     login = Access(core.reachable)
-    sessions = OpenSessions(registry, outbox, lambda: tables.commands.items)
+    sessions = OpenSessions(registry, outbox, lambda: tables.commands.items, core.pictures)
     tables.commands.subscribe(sessions.show_commands)
     registry.observe(created=lambda agent: _greet(agent, core, sessions), disposed=_nothing)
     choices = OptionRoutes(sessions, login)

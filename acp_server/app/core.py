@@ -21,13 +21,14 @@ from acp_server.app.limits import DEFAULT
 from acp_server.app.log_file import LogFile
 from acp_server.app.model_facts import NO_FACTS
 from acp_server.app.options import ServeOptions
+from acp_server.app.pictures import Pictures, Remembered
 from acp_server.app.providers import ConfiguredModels, ModelOffer
 from acp_server.app.registries import ConsentChoice, LogChoice, Registries, StoreEntry
 from acp_server.app.session_access import SessionAccess, SessionObserver
 from acp_server.app.session_tools import ToolSessions
 from acp_server.app.warm_up import WarmUp
 from acp_server.base.errors import ServerError
-from acp_server.base.ports import Flow, HeldJournal
+from acp_server.base.ports import Flow
 from acp_server.base.values import value
 from acp_server.persistence.port import SessionPersistence, StorageHealth
 from acp_server.session.session import Session
@@ -52,6 +53,7 @@ class Core:
     models: WarmUp[ModelRuntime]
     store: WarmUp[SessionPersistence]
     registry: AgentRegistry
+    pictures: Pictures
     clock: SystemClock
     ids: RandomIds
 
@@ -77,7 +79,8 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         ServerError: a layer, a row or the log file is wrong.
     """
     store: WarmUp[SessionPersistence] = WarmUp(lambda: _store(tables).make())
-    models = WarmUp(lambda: _load_models(tables, reachable))
+    pictures = Pictures(store.result)
+    models = WarmUp(lambda: _load_models(tables, reachable, pictures))
     access = SessionAccess(store.result, log.report)
     tables = Registries(environment, access)
     composition = Composition(
@@ -100,6 +103,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         environment,
         ids,
         store=lambda: store.loaded if store.ready else None,
+        reads_images=lambda config: reachable.info(config).reads_images,
         front=front,
         remember=lambda: (tables.consents.last or ConsentChoice()).remember,
     )
@@ -107,9 +111,10 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
 
     def services_for(session: Session, read_only: str | None) -> AgentServices:
         journal = _journal(session, read_only, store, front)
+        attachments = Remembered(journal, pictures)
         return AgentServices(
             runtime=lambda: _runtime(models, tables),
-            tools=tools.open(session, journal),
+            tools=tools.open(session, journal, attachments),
             journal=journal,
             flow=flow,
             clock=clock,
@@ -121,6 +126,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
             contexts=lambda: tables.contexts.items,
             title=lambda event: None if tables.titles.last is None else tables.titles.last(event),
             max_steps=lambda: options.max_steps or (tables.limits.last or DEFAULT).max_steps,
+            attachments=attachments,
             guard=tools.guard,
             ask=tools.ask,
         )
@@ -128,10 +134,12 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
     registry = AgentRegistry(SessionStore(clock.now_ms, lambda error, _event: log.report(error)), services_for)
     access.serve(tables.observers, tables.projections)
     registry.observe(created=access.opened, disposed=access.closed)
-    return Core(environment, tables, composition, reachable, models, store, registry, clock, ids)
+    return Core(environment, tables, composition, reachable, models, store, registry, pictures, clock, ids)
 
 
-def _journal(session: Session, read_only: str | None, store: WarmUp[SessionPersistence], front: Front) -> HeldJournal:
+def _journal(
+    session: Session, read_only: str | None, store: WarmUp[SessionPersistence], front: Front
+) -> NewJournal | StoredJournal | ReadOnlyJournal:
     def tell(health: StorageHealth) -> None:
         sentence = words_of(health)
         if sentence is not None:
@@ -158,11 +166,11 @@ def _store(tables: Registries) -> StoreEntry:
     return entry
 
 
-def _load_models(tables: Registries, reachable: ConfiguredModels) -> ModelRuntime:
+def _load_models(tables: Registries, reachable: ConfiguredModels, pictures: Pictures) -> ModelRuntime:
     """Runs in the warm-up thread: the import is what takes the time."""
     from acp_server.app.model_runtime import ModelRuntime  # noqa: PLC0415 - adapters are not for the start path
 
-    models = ModelRuntime(_offer(tables))
+    models = ModelRuntime(_offer(tables), pictures)
     tables.load_toolkits()
     with suppress(ServerError):  # what is wrong with the choice is told where it is used
         config = reachable.default()

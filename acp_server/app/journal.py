@@ -63,16 +63,29 @@ class NewJournal:
         with suppress(ServerError):  # a session that could not be created has nothing to close
             await (await self._opened()).close()
 
+    async def put(self, content: bytes) -> str:
+        """See base.ports.Attachments; the store hears of the session then, though it has no event."""
+        return await (await self._opened()).put(content)
+
     def _first(self, _event: SessionEvent) -> None:
         self._forget()
+        if self._opening is None or self._failed:
+            self._begin()
+
+    @property
+    def _failed(self) -> bool:
+        opening = self._opening
+        return opening is not None and opening.done() and (opening.cancelled() or opening.exception() is not None)
+
+    def _begin(self) -> asyncio.Task[StoredJournal]:
         self._opening = asyncio.create_task(self._open())
         self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by `flush`
+        return self._opening
 
     async def _opened(self) -> StoredJournal:
         """Return the store's journal; a creation that failed is tried again."""
-        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
-            self._opening = asyncio.create_task(self._open())
-        return await asyncio.shield(self._opening)
+        opening = self._begin() if self._opening is None or self._failed else self._opening
+        return await asyncio.shield(opening)
 
     async def _open(self) -> StoredJournal:
         store = await self._store()
@@ -127,6 +140,10 @@ class StoredJournal:
         else:
             await self.flush()
 
+    async def put(self, content: bytes) -> str:
+        """See base.ports.Attachments."""
+        return await self._store.put_attachment(self._session.id, content)
+
     async def close(self) -> None:
         """See base.ports.Journal."""
         await self._store.close(self._session.id)
@@ -168,7 +185,11 @@ class ReadOnlyJournal:
 
     async def flush(self) -> None:
         """Raise ServerError SESSION_READ_ONLY."""
-        raise ServerError("SESSION_READ_ONLY", f"This session can be read but not continued: {self._reason}")
+        raise self._refusal()
+
+    async def put(self, content: bytes) -> str:  # noqa: ARG002 - the port's signature
+        """Raise ServerError SESSION_READ_ONLY."""
+        raise self._refusal()
 
     async def barrier(self) -> None:
         """Raise as `flush`."""
@@ -177,3 +198,6 @@ class ReadOnlyJournal:
     async def close(self) -> None:
         """Give back the lock, if one was taken."""
         await self._release()
+
+    def _refusal(self) -> ServerError:
+        return ServerError("SESSION_READ_ONLY", f"This session can be read but not continued: {self._reason}")

@@ -14,9 +14,11 @@ from acp_server.app.late_wire import LateWire
 from acp_server.app.later_transport import LaterTransport
 from acp_server.app.model_facts import ModelFacts
 from acp_server.app.model_listing import known_of, listed
+from acp_server.app.pictures import Pictures
 from acp_server.app.providers import ModelKit, ModelOffer
 from acp_server.base.cancel import CancelToken
 from acp_server.llm.adapter import Adapter, ModelInfo, WireProtocol
+from acp_server.llm.adapters.images import ImageLoader
 from acp_server.llm.http_adapter import Endpoint, Facts, HttpAdapter, no_key
 from acp_server.llm.registration import Listing, Registration
 from acp_server.llm.runtime import LlmRuntime
@@ -27,8 +29,9 @@ from acp_server.messages.request import GenerateOptions
 class ModelRuntime:
     """The runtime with its adapters; `close` hangs every connection up."""
 
-    def __init__(self, offer: ModelOffer) -> None:
+    def __init__(self, offer: ModelOffer, pictures: Pictures) -> None:
         self.runtime = LlmRuntime()
+        self._pictures = pictures
         self._offer = offer
         self._transport = LaterTransport(offer.http)
         self._replaced: list[LaterTransport] = []
@@ -60,7 +63,8 @@ class ModelRuntime:
             await transport.close()
 
     def _register(self) -> None:
-        kit = ModelKit(self._transport, self._offer.http, self._offer.facts, self._wires)
+        offer, pictures = self._offer, self._pictures
+        kit = ModelKit(self._transport, offer.http, offer.facts, self._wires, pictures.of, pictures.ready)
         self._registrations = []
         for entry in self._offer.entries:
             adapter = entry.make(kit)
@@ -83,8 +87,10 @@ def http_adapter(config: Mapping[str, Any], url: str, key: KeySource | None, kit
     )
     facts = known_of(config, kit.facts)
     known = listed(config, kit.facts)
-    wire = kit.wires[name] = LateWire(lambda: _wire(config, url, facts))
-    adapter = HttpAdapter(endpoint, wire, kit.transport, facts=facts, known=known, limits=kit.limits)
+    wire = kit.wires[name] = LateWire(lambda: _wire(config, url, facts, kit.images))
+    adapter = HttpAdapter(
+        endpoint, wire, kit.transport, facts=facts, known=known, limits=kit.limits, prepare=kit.prepare
+    )
     return adapter if key is None or not key.slow else FreshKey(adapter, key)
 
 
@@ -129,19 +135,19 @@ class Stated:
         return self._facts.over(provider, model, info) or info
 
 
-def _wire(config: Mapping[str, Any], url: str, facts: Facts) -> WireProtocol:
+def _wire(config: Mapping[str, Any], url: str, facts: Facts, images: ImageLoader) -> WireProtocol:
     match config["protocol"]:
         case "responses":
             from acp_server.llm.adapters.responses.protocol import ResponsesProtocol  # noqa: PLC0415 - LateWire's point
 
-            return ResponsesProtocol(facts=facts)
+            return ResponsesProtocol(images, facts)
         case "messages":
             from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol  # noqa: PLC0415 - likewise
 
-            return AnthropicProtocol(facts=facts)
+            return AnthropicProtocol(images, facts)
         case _:
             from acp_server.llm.adapters.chat.dialects import DIALECTS, dialect_for  # noqa: PLC0415 - likewise
             from acp_server.llm.adapters.chat.protocol import ChatProtocol  # noqa: PLC0415 - likewise
 
             dialect = config.get("dialect")
-            return ChatProtocol(dialect_for(config["name"], url) if dialect is None else DIALECTS[dialect])
+            return ChatProtocol(dialect_for(config["name"], url) if dialect is None else DIALECTS[dialect], images)

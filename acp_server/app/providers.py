@@ -21,6 +21,8 @@ from acp_server.messages.request import CallConfig
 
 if TYPE_CHECKING:
     from acp_server.app.late_wire import LateWire
+    from acp_server.llm.adapters.images import ImageLoader
+    from acp_server.llm.http_adapter import Prepare
 
 MODEL_VARIABLE: Final = "ACP_SERVER_MODEL"
 
@@ -29,13 +31,16 @@ MODEL_VARIABLE: Final = "ACP_SERVER_MODEL"
 class ModelKit:
     """What a provider's adapter may be made of: the one HTTP driver, its limits, facts of the settings.
 
-    `wires` takes the protocol of each provider over HTTP, so that it can be loaded before its first request.
+    `wires` takes the protocol of each provider over HTTP, so that it can be loaded before its first request; `images`
+    finds an image's bytes once `prepare` has got a request's images ready.
     """
 
     transport: Transport
     limits: HttpLimits
     facts: ModelFacts
     wires: dict[str, LateWire]
+    images: ImageLoader
+    prepare: Prepare
 
 
 @value

@@ -15,10 +15,10 @@ from acp_server.agent.tools import CallPlace, ToolOutcome
 from acp_server.app.front import Front
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
-from acp_server.base.ports import Ids, Journal
+from acp_server.base.ports import Attachments, Ids, Journal
 from acp_server.base.registered import Registered
 from acp_server.messages.blocks import ToolCallBlock
-from acp_server.messages.request import ToolSchema
+from acp_server.messages.request import CallConfig, ToolSchema
 from acp_server.persistence.port import SessionPersistence
 from acp_server.session.session import Session
 
@@ -38,6 +38,7 @@ class ToolSessions:
         ids: Ids,
         *,
         store: Callable[[], SessionPersistence | None],
+        reads_images: Callable[[CallConfig], bool],
         front: Front,
         remember: Callable[[], Remembered],
     ) -> None:
@@ -45,11 +46,12 @@ class ToolSessions:
         self._environment = environment
         self._ids = ids
         self._store = store
+        self._reads_images = reads_images
         self._front = front
         self._remember = remember
         self._open: dict[str, SessionTools] = {}
 
-    def open(self, session: Session, journal: Journal) -> SessionTools:
+    def open(self, session: Session, journal: Journal, attachments: Attachments) -> SessionTools:
         """Return the tools of a session that opens."""
         ident = str(session.id)
 
@@ -64,6 +66,8 @@ class ToolSessions:
                 environment=self._environment,
                 beside=SessionBeside(session, self._store, journal),
                 journal=journal,
+                attachments=attachments,
+                reads_images=self._reads_images,
                 ids=self._ids,
                 progress=partial(self._front.progress, ident),
                 client=self._front.client(ident),

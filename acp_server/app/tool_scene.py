@@ -13,8 +13,9 @@ from acp_server.agent.tools import CallPlace
 from acp_server.app.beside import SessionBeside
 from acp_server.app.kept_rules import RuleFile
 from acp_server.app.places import account_home, find_places
-from acp_server.base.ports import Ids, Journal
+from acp_server.base.ports import Attachments, Ids, Journal
 from acp_server.base.registered import Registered
+from acp_server.messages.request import CallConfig
 from acp_server.sandbox.facts import Host
 from acp_server.sandbox.host import read_host
 from acp_server.sandbox.policy import Policy
@@ -35,6 +36,8 @@ def make_tools(
     environment: Mapping[str, str],
     beside: SessionBeside,
     journal: Journal,
+    attachments: Attachments,
+    reads_images: Callable[[CallConfig], bool],
     ids: Ids,
     progress: Callable[[str, str], None],
     client: ClientSide,
@@ -51,7 +54,12 @@ def make_tools(
         own = (str(folder),) if folder is not None and effect is not None and effect.kind == "read" else ()
         return Policy(approvals.level(call_id), workspace, allowed_paths=(*approvals.granted(call_id), *own))
 
-    box = Toolbox(tools, Scene(session, workspace, policy, progress, beside, client=client))
+    def sees() -> bool:
+        header = session.request_header()
+        return header is not None and reads_images(header.config)
+
+    scene = Scene(session, workspace, policy, progress, beside, client=client, keep_image=attachments.put, sees=sees)
+    box = Toolbox(tools, scene)
     outside, secret, protected = (partial(_is, reason, workspace, host) for reason in REASONS)
     surroundings = Surroundings(outside, secret, protected, beside.holds, os.path.realpath)
     kept = RuleFile(lambda: places.config)

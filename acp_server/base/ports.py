@@ -61,6 +61,18 @@ class HeldJournal(Journal, Protocol):
         ...
 
 
+class Attachments(Protocol):
+    """Bytes beside one session's log (docs/log-format.md, section G)."""
+
+    async def put(self, content: bytes) -> str:
+        """Keep the bytes durably and return their id, which is made from them; an event may name it from then on.
+
+        Raises:
+            ServerError: they cannot be kept; the sentence says why.
+        """
+        ...
+
+
 class Flow(Protocol):
     """The way to the person, as far as producers have to know it: whether it is jammed."""
 

@@ -32,6 +32,11 @@ class ModelInfo:
     default_effort: str | None = None
     prices: Prices | None = None
 
+    @property
+    def reads_images(self) -> bool:
+        """Return whether images can be sent to it; of a model that nobody knows that is assumed."""
+        return self.input_modalities is None or "image" in self.input_modalities
+
 
 class Adapter(Protocol):
     """A provider, or a family of them."""

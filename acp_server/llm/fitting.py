@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def fit_request(options: GenerateOptions, model: ModelInfo, owned: AbstractSet[str]) -> GenerateOptions:
     """Return the request as the adapter may see it; `owned` are the providers that the same adapter serves."""
-    blind = model.input_modalities is not None and "image" not in model.input_modalities
+    blind = not model.reads_images
     messages = tuple(_fit_message(message, owned, blind=blind) for message in options.messages)
     return options if _same(messages, options.messages) else replace(options, messages=messages)
 

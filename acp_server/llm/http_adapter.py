@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -22,8 +22,14 @@ from acp_server.llm.limits import HttpLimits
 from acp_server.messages.chunks import FinishChunk, StreamChunk
 from acp_server.messages.request import GenerateOptions
 
+Prepare: TypeAlias = Callable[[GenerateOptions, CancelToken], Awaitable[None]]
+"""Gets ready what the body will hold; nothing else is awaited between its return and the encoding."""
 KeySource: TypeAlias = Callable[[], str | None]
 Facts: TypeAlias = Callable[[str], ModelInfo | None]
+
+
+async def nothing_to_prepare(_options: GenerateOptions, _cancel: CancelToken) -> None:
+    """Return: the body needs nothing but the request."""
 
 
 def no_key() -> None:
@@ -63,7 +69,9 @@ class HttpAdapter:
         facts: Facts = lambda _model: None,
         known: Sequence[ModelInfo] = (),
         limits: HttpLimits | None = None,
+        prepare: Prepare = nothing_to_prepare,
     ) -> None:
+        self._prepare = prepare
         self._endpoint = endpoint
         self._wire = wire
         self._transport = transport
@@ -89,6 +97,7 @@ class HttpAdapter:
             Cancelled: the token was cancelled first.
         """
         key = usable_key(self._endpoint)
+        await self._prepare(options, cancel)
         answer = await self._transport.post(self._request(options, key), cancel)
         spent = False
         try:

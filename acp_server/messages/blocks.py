@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from acp_server.base.json_value import JsonObject, JsonValue
@@ -117,3 +118,12 @@ class Message:
 def text_of(content: tuple[Block, ...], joiner: str = "") -> str:
     """Return the text blocks' text, joined; every other block is left out."""
     return joiner.join(block.text for block in content if isinstance(block, TextBlock))
+
+
+def images_of(content: Iterable[Block]) -> Iterator[ImageBlock]:
+    """Iterate over the images, those in results of tools too."""
+    for block in content:
+        if isinstance(block, ImageBlock):
+            yield block
+        elif isinstance(block, ToolResultBlock):
+            yield from images_of(block.content)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Final
+
+from acp_server.messages.pictures import picture_of
 
 _STARTS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -40,7 +41,7 @@ _STARTS: Final[tuple[tuple[bytes, str], ...]] = (
 def describe_binary(head: bytes) -> str:
     """Return words such as "a PNG image, 640 x 480" for the first bytes of a file that is no text."""
     if head[:4] == b"RIFF" and head[8:12] in _RIFFS:
-        return _RIFFS[head[8:12]]
+        return _RIFFS[head[8:12]] + _size(head)
     if head[4:8] == b"ftyp":
         return "an AVIF or HEIC image" if head[8:12] in {b"avif", b"heic", b"mif1"} else "MP4 media"
     if head[257:262] == b"ustar":
@@ -58,10 +59,5 @@ _RIFFS: Final = {b"WEBP": "a WebP image", b"WAVE": "WAV audio", b"AVI ": "AVI vi
 
 
 def _size(head: bytes) -> str:
-    if head.startswith(b"\x89PNG") and len(head) >= 24:
-        width, height = struct.unpack(">II", head[16:24])
-    elif head.startswith(b"GIF8") and len(head) >= 10:
-        width, height = struct.unpack("<HH", head[6:10])
-    else:
-        return ""
-    return f", {width} x {height}"
+    picture = picture_of(head)
+    return "" if picture is None else f", {picture.width} x {picture.height}"

@@ -1,4 +1,4 @@
-"""The tool that reads a file's lines.
+"""The tool that reads a file's lines, or shows an image.
 
 Owns what the model sees of a file: numbered lines, cut with a word, and how to read on. Large files are read only as
 far as the lines lie.
@@ -14,8 +14,9 @@ from acp_server.base.json_value import JsonObject
 from acp_server.base.values import replace, value
 from acp_server.messages.blocks import TextBlock
 from acp_server.tools.bounds import MOST_OF_A_LINE, cut_line, take_lines
-from acp_server.tools.file_kinds import describe_binary, is_image
+from acp_server.tools.file_kinds import describe_binary
 from acp_server.tools.files import FileAccess, FileContent, OpenAccess
+from acp_server.tools.image_result import image_result
 from acp_server.tools.line_window import LineWindow
 from acp_server.tools.nearby import not_found
 from acp_server.tools.paths import NamedPath, resolve, shown, title
@@ -55,8 +56,9 @@ class ReadTool:
 
     name: Final = "read"
     description: Final = (
-        "Read a text file. Each line comes after its number and a tab, neither of which is part of the file. "
-        "At most 2,000 lines, and 32 KiB, come at once; read on with offset. Use `list` for directories. "
+        "Read a text file, or look at an image (PNG, JPEG, GIF, WebP). Each line of a text comes after its number "
+        "and a tab, neither of which is part of the file. At most 2,000 lines, and 32 KiB, come at once; read on with "
+        "offset. Use `list` for directories. "
         "A file has to be read before it is changed."
     )
     arguments: Final = ReadArguments
@@ -87,7 +89,12 @@ class ReadTool:
             content = await access.files.read(path, _WHOLE)
             page = await _page(access, path, content, arguments, context)
         except NotTextError as error:
-            raise _not_text(content, name) from error
+            result = await image_result(content, self.card(arguments, context.cwd), name, context)
+            if result is None:
+                words = describe_binary(content.data[:_HEAD])
+                raise ToolError("NOT_TEXT", f"{name} is {words}, {content.size:,} bytes, not text") from error
+            access.seen.saw(content.path, content.version)
+            return result
         except ToolError as error:
             if error.code == "IS_DIRECTORY":
                 raise ToolError(error.code, f"{name} is a directory; use list to see what is in it") from error
@@ -173,11 +180,3 @@ def _result(page: _Page, card: Card, path: str, name: str) -> ToolResult:
     card = replace(card, title=title("Read", name, f" (lines {page.first}-{last})" if part else ""))
     output: JsonObject = {"path": path, "first": page.first, "last": last, "total": page.total, "more": page.more}
     return ToolResult((TextBlock("\n".join(lines)),), card, output)
-
-
-def _not_text(content: FileContent, name: str) -> ToolError:
-    words = describe_binary(content.data[:_HEAD])
-    what = f"{name} is {words}, {content.size:,} bytes"
-    if is_image(words):
-        return ToolError("NOT_TEXT", f"{what}; this tool reads text alone")
-    return ToolError("NOT_TEXT", f"{what}, not text")

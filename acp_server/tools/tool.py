@@ -140,6 +140,19 @@ class ToolContext(Protocol):
         """Return what the client at the other end offers."""
         ...
 
+    @property
+    def reads_images(self) -> bool:
+        """Return whether the model of the session is not known to read no images."""
+        ...
+
+    async def keep_image(self, content: bytes) -> str:
+        """Keep an image beside the session's log, durably; return the id by which an ImageBlock may name it.
+
+        Raises:
+            ServerError: it cannot be kept.
+        """
+        ...
+
     def progress(self, text: str) -> None:
         """Show the latest output of a call that runs; cheap, may be dropped."""
         ...

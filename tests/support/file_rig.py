@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_server.base.cancel import CancelToken
+from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonObject
 from acp_server.messages.blocks import TextBlock
 from acp_server.sandbox.facts import Host
@@ -37,6 +38,17 @@ class Context:
     beside: Beside = field(default_factory=NothingBeside)
     facts: list[tuple[str, JsonObject]] = field(default_factory=list)
     client: ClientSide = NO_CLIENT
+    reads_images: bool = True
+    images: dict[str, bytes] = field(default_factory=dict)
+    full: ServerError | None = None
+    """Why no image can be kept."""
+
+    async def keep_image(self, content: bytes) -> str:
+        if self.full is not None:
+            raise self.full
+        ident = f"kept-{len(self.images)}"
+        self.images[ident] = content
+        return ident
 
     def progress(self, text: str) -> None:
         self.shown.append(text)

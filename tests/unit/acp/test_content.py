@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from acp_server.acp.content import blocks_of, path_of
+from acp_server.acp.content import MOST_IMAGES, NewImage, blocks_of, path_of
 from acp_server.jsonrpc.errors import INVALID_PARAMS, RpcError
 from acp_server.messages.blocks import TextBlock
+from tests.support.pictures import image, png
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,37 @@ def test_blocks(block: dict[str, Any], text: str) -> None:
     assert blocks_of([block]) == (TextBlock(text),)
 
 
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ({}, None),
+        ({"uri": "file:///p/a%20b.png#x"}, "a b.png"),
+        ({"uri": "C:\\x\\y.png"}, "y.png"),
+        ({"uri": "https://example.org/z.png?size=1"}, "z.png"),
+        ({"mimeType": "image/x-png"}, None),
+        ({"mimeType": "IMAGE/PNG; q=1"}, None),
+    ],
+)
+def test_an_image_is_taken_by_what_its_bytes_are(more: dict[str, str], name: str | None) -> None:
+    assert blocks_of([image(png(4, 5)) | more]) == (NewImage(png(4, 5), "image/png", 4, 5, name),)
+
+
+def test_the_order_of_words_and_images_stays_and_there_is_a_most() -> None:
+    words, shown = {"type": "text", "text": "a"}, image(png())
+    assert [type(block) for block in blocks_of([shown, words, shown])] == [NewImage, TextBlock, NewImage]
+    assert len(blocks_of([shown] * MOST_IMAGES)) == MOST_IMAGES
+    with pytest.raises(RpcError, match="more than 20 images"):
+        blocks_of([shown] * (MOST_IMAGES + 1))
+
+
+def test_a_model_without_eyes_is_named() -> None:
+    with pytest.raises(RpcError, match=r"prompt\[0\]\.type is 'image', and p/m reads no images"):
+        blocks_of([image(png())], "p/m")
+    file = {"uri": "/p/a.png", "blob": image(png())["data"], "mimeType": "image/png"}
+    (block,) = blocks_of([{"type": "resource", "resource": file}], "p/m")
+    assert isinstance(block, TextBlock), "a file that an editor adds is told in words"
+
+
 def test_empty_texts_are_left_out_and_order_stays() -> None:
     prompt = [{"type": "text", "text": " \n"}, {"type": "text", "text": "b"}, {"type": "text", "text": "a"}]
     assert blocks_of(prompt) == (TextBlock("b"), TextBlock("a"))
@@ -38,7 +70,9 @@ def test_empty_texts_are_left_out_and_order_stays() -> None:
 @pytest.mark.parametrize(
     ("block", "words"),
     [
-        ({"type": "image", "data": "AA", "mimeType": "image/png"}, "prompt[0].type is 'image'"),
+        ({"type": "image", "data": "AA", "mimeType": "image/png"}, "prompt[0].data is no base64"),
+        (image(png()) | {"mimeType": "image/webp"}, "prompt[0].mimeType is 'image/webp', but the data are image/png"),
+        ({"type": "image", "data": "AAAA", "mimeType": "image/png"}, "prompt[0].data is none of image/png, image/jpeg"),
         ({"type": "audio"}, "takes no sound"),
         ({"type": "hologram"}, "no known kind"),
         ({"type": "text"}, "prompt[0].text must be a string"),

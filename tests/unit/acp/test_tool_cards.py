@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from acp_server.acp.picture_updates import filled, named_in
 from acp_server.acp.tool_cards import OUTPUT_LENGTH, ToolCards
 
 PLACE = {"turn": 1, "step": 1}
@@ -130,3 +131,23 @@ def test_a_change_that_was_cancelled_shows_no_diff() -> None:
     started(cards, VIEW)
     (update,) = cards.close_all("cancelled")
     assert (update["status"], update["content"]) == ("failed", [text("cancelled")])
+
+
+def test_images_of_a_result_stand_behind_its_words() -> None:
+    cards = ToolCards()
+    started(cards)
+    attachment = {"attachmentId": "a", "mediaType": "image/png", "bytes": 4, "width": 3, "height": 2}
+    data = result("see")
+    data["message"]["content"][0]["content"].append({"type": "image", "attachment": attachment})
+    (update,) = cards.ended(data)
+    assert update["content"] == [
+        text("see"),
+        {"type": "content", "content": {"type": "image", "attachment": attachment}},
+    ]
+    assert list(named_in(update)) == ["a"]
+    shown = {"type": "content", "content": {"type": "image", "data": "QUJD", "mimeType": "image/png"}}
+    assert filled(update, {"a": "QUJD"}.get)["content"] == [text("see"), shown]
+    gone = "[The image (image/png, 3 x 2) is not available.]"
+    assert filled(update, lambda _ident: None)["content"] == [text("see"), text(gone)]
+    (update,) = [item for item in started(cards, VIEW, "d") if "content" in item]
+    assert (list(named_in(update)), update["content"]) == ([], [DIFF])

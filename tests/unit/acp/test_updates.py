@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from acp_server.acp.picture_updates import filled, named_in
 from acp_server.acp.updates import Presenter, TextUpdate, Update
 from acp_server.base.json_value import JsonValue
 from acp_server.messages.blocks import (
@@ -18,6 +19,7 @@ from acp_server.messages.blocks import (
     ReasoningBlock,
     TextBlock,
     ToolCallBlock,
+    UserSource,
 )
 from acp_server.messages.chunks import (
     BlockEnd,
@@ -109,6 +111,35 @@ def test_a_message_whose_stream_was_not_recorded_is_shown_whole() -> None:
         ("agent_message_chunk", "m1-1-0", "From elsewhere."),
         ("agent_thought_chunk", "m1-1-1", "Quietly."),
     ]
+
+
+def test_images_of_prompts_are_named_when_they_are_replayed() -> None:
+    story = Story().begin()
+    picture = ImageBlock("a", "image/png", 4, 3, 2, "p.png")
+    attachment = {"attachmentId": "a", "mediaType": "image/png", "bytes": 4, "width": 3, "height": 2, "name": "p.png"}
+    story.close_step()
+    story.close_turn()
+    story.queue(user("m2"))
+    story.open_turn()
+    story.claim()
+    story.open_step()
+    story.say(message_to_json(Message("m2", "user", (TextBlock("See"), picture, TextBlock("it.")), UserSource())))
+    update = {
+        "sessionUpdate": "user_message_chunk",
+        "content": {"type": "image", "attachment": attachment},
+        "messageId": "m2",
+    }
+    replayed = [item for item in present(events_of(story)) if "m2" in str(item)]
+    assert replayed == [
+        TextUpdate("user_message_chunk", "m2", "See"),
+        update,
+        TextUpdate("user_message_chunk", "m2", "it."),
+    ]
+    assert not [item for item in present(events_of(story), live=True) if "m2" in str(item)]
+    assert list(named_in(update)) == ["a"]
+    assert filled(update, {"a": "QUJD"}.get)["content"] == {"type": "image", "data": "QUJD", "mimeType": "image/png"}
+    gone = "[The image p.png (image/png, 3 x 2) is not available.]"
+    assert filled(update, lambda _ident: None)["content"] == {"type": "text", "text": gone}
 
 
 def test_blocks_that_are_not_known_are_passed_over() -> None:

@@ -127,6 +127,28 @@ async def test_a_creation_that_failed_is_told_and_tried_again_by_the_next_flush(
     assert (bench.store.created, await bench.store.stored()) == (3, ["one", "two"])
 
 
+async def test_an_attachment_comes_before_the_first_event_and_creates_the_session_once() -> None:
+    bench = Bench()
+    journal = bench.new()
+    ident = await journal.put(b"picture")
+    assert bench.store.created == 1
+    title(bench.session, "one")
+    await journal.flush()
+    assert (bench.store.created, await bench.store.stored()) == (1, ["one"])
+    assert await bench.store.get_attachment(SessionId("s"), ident) == b"picture"
+    await journal.close()
+
+
+async def test_a_creation_for_an_attachment_that_failed_is_tried_again_by_the_first_event() -> None:
+    bench = Bench(TroubledStore(creations=[FULL]))
+    journal = bench.new()
+    with pytest.raises(PersistenceError, match="full"):
+        await journal.put(b"picture")
+    title(bench.session, "one")
+    await settle()
+    assert (bench.store.created, await bench.store.stored()) == (2, ["one"])
+
+
 async def test_flushes_at_one_time_share_one_creation() -> None:
     bench = Bench()
     journal = bench.new()
@@ -247,5 +269,7 @@ async def test_a_session_open_for_reading_says_why_and_gives_its_lock_back() -> 
             "SESSION_READ_ONLY",
             "This session can be read but not continued: its log is damaged",
         )
+    with pytest.raises(ServerError, match="its log is damaged"):
+        await journal.put(b"picture")
     await journal.close()
     assert (journal.behind, released) == (False, ["s"])

@@ -7,11 +7,18 @@ import json
 import pytest
 
 from acp_server.base.cancel import BY_USER, Cancelled
+from acp_server.base.errors import ServerError
+from acp_server.messages.blocks import ImageBlock, TextBlock
 from acp_server.sandbox.refusals import Denied
 from acp_server.sandbox.verdict import Refusal
 from acp_server.tools.read import ReadArguments
 from acp_server.tools.tool import Card, Effect, Location, ToolError
 from tests.support.file_rig import FileRig, make_tree
+from tests.support.pictures import KINDS, large_png, png
+
+OTHER_IMAGE = "PNG, JPEG, GIF and WebP are the images that can be looked at"
+TOO_LARGE = "3,750,000 are the most, so make a smaller copy of it first"
+BROKEN_IMAGE = "it is damaged or cut, so no model can look at it"
 
 
 async def failure(rig: FileRig, name: str, **arguments: object) -> tuple[str, str]:
@@ -75,17 +82,11 @@ async def test_uncommon_files_are_told(rig: FileRig, data: bytes, said: str) -> 
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        (
-            "p.png",
-            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\2\x80\0\0\1\xe0",
-            "p.png is a PNG image, 640 x 480, 24 bytes; this tool reads text alone",
-        ),
-        ("g.gif", b"GIF89a\x10\0\x20\0\0\0", "g.gif is a GIF image, 16 x 32, 12 bytes; this tool reads text alone"),
-        ("w.webp", b"RIFF\0\0\0\0WEBP", "w.webp is a WebP image, 12 bytes; this tool reads text alone"),
         ("d.pdf", b"%PDF-1.7\n\0", "d.pdf is a PDF document, 10 bytes, not text"),
         ("prog", b"\x7fELF\2\1\1\0", "prog is a program or library (ELF), 8 bytes, not text"),
         ("v.mp4", b"\0\0\0\x18ftypisom", "v.mp4 is MP4 media, 12 bytes, not text"),
-        ("i.avif", b"\0\0\0\x18ftypavif", "i.avif is an AVIF or HEIC image, 12 bytes; this tool reads text alone"),
+        ("i.avif", b"\0\0\0\x18ftypavif", f"i.avif is an AVIF or HEIC image, 12 bytes; {OTHER_IMAGE}"),
+        ("b.bmp", b"BM\0\0", f"b.bmp is a BMP image, 4 bytes; {OTHER_IMAGE}"),
         ("t.tar", b"\0" * 257 + b"ustar", "t.tar is a tar archive, 262 bytes, not text"),
         ("x.bin", b"a\0b", "x.bin is a binary file, 3 bytes, not text"),
     ],
@@ -93,6 +94,76 @@ async def test_uncommon_files_are_told(rig: FileRig, data: bytes, said: str) -> 
 async def test_a_binary_is_refused_by_its_kind(rig: FileRig, name: str, data: bytes, said: str) -> None:
     make_tree(rig.project, {name: data})
     assert await failure(rig, "read", path=name) == ("NOT_TEXT", said)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code", "said"),
+    [
+        (
+            "p.png",
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\2\x80\0\0\1\xe0",
+            "BROKEN_IMAGE",
+            f"p.png is a PNG image, 640 x 480, 24 bytes; {BROKEN_IMAGE}",
+        ),
+        ("w.webp", b"RIFF\0\0\0\0WEBP", "BROKEN_IMAGE", f"w.webp is a WebP image, 12 bytes; {BROKEN_IMAGE}"),
+        (
+            "wide.png",
+            png(8001, 1),
+            "TOO_LARGE",
+            f"wide.png is a PNG image, 8001 x 1, {len(png(8001, 1))} bytes; 8,000 pixels a side are the most",
+        ),
+        (
+            "long.png",
+            large_png(3_750_001),
+            "TOO_LARGE",
+            f"long.png is a PNG image, 1 x 1, 3,750,001 bytes; {TOO_LARGE}",
+        ),
+        (
+            "huge.png",
+            large_png(4_500_000),
+            "TOO_LARGE",
+            f"huge.png is a PNG image, 1 x 1, 4,500,000 bytes; {TOO_LARGE}",
+        ),
+    ],
+)
+async def test_an_image_that_cannot_be_shown_is_told(
+    rig: FileRig, name: str, data: bytes, code: str, said: str
+) -> None:
+    make_tree(rig.project, {name: data})
+    assert await failure(rig, "read", path=name) == (code, said)
+    assert rig.context.images == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_image_is_kept_and_named(rig: FileRig, kind: str) -> None:
+    media_type, width, height, data = KINDS[kind]
+    make_tree(rig.project, {"shown": data})
+    result = await rig.run("read", path="shown")
+    words = f"[shown: {media_type}, {width} x {height} pixels, {len(data)} bytes; the image follows]"
+    picture = ImageBlock("kept-0", media_type, len(data), width, height, "shown")
+    assert result.content == (TextBlock(words), picture)
+    card = Card("Read shown", "read", (Location(str(rig.project / "shown"), 1),))
+    assert (result.card, rig.context.images) == (card, {"kept-0": data})
+
+
+async def test_a_text_that_begins_as_an_image_does_is_a_text(rig: FileRig) -> None:
+    make_tree(rig.project, {"f": "GIF89a is a kind of image.\n"})
+    assert await rig.text("read", path="f") == "     1\tGIF89a is a kind of image."
+
+
+async def test_an_image_is_not_kept_for_a_model_that_reads_none(rig: FileRig) -> None:
+    make_tree(rig.project, {"p.png": png()})
+    rig.context.reads_images = False
+    what = f"p.png is a PNG image, 3 x 2, {len(png())} bytes"
+    said = f"{what}; the model of this session reads no images, another model might"
+    assert await failure(rig, "read", path="p.png") == ("NOT_TEXT", said)
+
+
+async def test_an_image_that_cannot_be_kept_is_told(rig: FileRig) -> None:
+    make_tree(rig.project, {"p.png": png()})
+    rig.context.full = ServerError("DISK_FULL", "The disk is full.")
+    said = f"p.png is a PNG image, 3 x 2, {len(png())} bytes; it could not be kept: The disk is full."
+    assert await failure(rig, "read", path="p.png") == ("NOT_KEPT", said)
 
 
 async def test_what_is_not_there_comes_with_names_near_it(rig: FileRig) -> None:
