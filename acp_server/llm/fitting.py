@@ -1,6 +1,7 @@
 """A request made fit for one model of one adapter (docs/llm.md, clauses A-9 and A-10). Pure.
 
-Owns what is left out before an adapter sees it: images for models that read none, and other adapters' private state.
+Owns what is left out before an adapter sees it: images for models that read none or beyond what one request carries,
+and other adapters' private state.
 Returns the same objects where nothing changes, and the same text for the same image, so that prefixes stay equal.
 """
 
@@ -11,6 +12,7 @@ from typing import TypeVar
 
 from acp_server.base.values import replace
 from acp_server.llm.adapter import ModelInfo
+from acp_server.llm.image_budget import within_budget
 from acp_server.messages.blocks import Block, ImageBlock, Message, ModelSource, TextBlock, ToolResultBlock
 from acp_server.messages.request import GenerateOptions
 
@@ -21,6 +23,7 @@ def fit_request(options: GenerateOptions, model: ModelInfo, owned: AbstractSet[s
     """Return the request as the adapter may see it; `owned` are the providers that the same adapter serves."""
     blind = not model.reads_images
     messages = tuple(_fit_message(message, owned, blind=blind) for message in options.messages)
+    messages = within_budget(messages)
     return options if _same(messages, options.messages) else replace(options, messages=messages)
 
 

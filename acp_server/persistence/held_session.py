@@ -18,7 +18,7 @@ from acp_server.persistence.io_port import LogIo
 from acp_server.persistence.journal import Journal, LogPlace
 from acp_server.persistence.lock import Owner, take_lock
 from acp_server.persistence.long_values import Beside
-from acp_server.persistence.paths import LOCK_NAME
+from acp_server.persistence.paths import ATTACHMENTS_NAME, LOCK_NAME
 from acp_server.persistence.port import HealthListener, ObservedSession, PersistenceError
 from acp_server.persistence.records import encode_events, encode_header, encode_items
 from acp_server.persistence.rows import Item, RunPacker
@@ -174,6 +174,10 @@ class HeldSession:
 
     def _remove_traces(self) -> None:
         with suppress(OSError):
+            for ident in self._beside:
+                self._io.unlink(f"{self.place.directory}/{ATTACHMENTS_NAME}/{ident}")
+            if self._beside:
+                self._io.remove_dir(f"{self.place.directory}/{ATTACHMENTS_NAME}")
             self._io.unlink(f"{self.place.directory}/{LOCK_NAME}")
             self._io.remove_dir(self.place.directory)
 

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.llm.adapters.anthropic.images import Images
 from acp_server.llm.adapters.anthropic.thinking import thinking
 from acp_server.llm.adapters.arguments import argument_object
 from acp_server.llm.adapters.call_ids import strict_id
 from acp_server.llm.adapters.exchange import Call, Said, Spoken, exchanges, result_content
 from acp_server.llm.adapters.facts import ModelFacts
-from acp_server.llm.adapters.images import ImageLoader, absent
+from acp_server.llm.adapters.images import ImageLoader
 from acp_server.llm.adapters.replay import blocks_of
 from acp_server.llm.adapters.tool_schema import parameters
 from acp_server.messages.blocks import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock
@@ -39,7 +40,7 @@ def encode(options: GenerateOptions, images: ImageLoader, facts: ModelFacts) -> 
     body: dict[str, JsonValue] = {"model": config.model, "max_tokens": limit}
     if options.system:
         body["system"] = [{"type": "text", "text": options.system, "cache_control": _CACHED}]
-    body["messages"] = list(_messages(options, images))
+    body["messages"] = list(_messages(options, Images(options, images)))
     if options.tools:
         body["tools"] = _tools(options.tools)
     body["stream"] = True
@@ -58,7 +59,7 @@ def _tools(tools: Sequence[ToolSchema]) -> list[JsonValue]:
     return list(offered)
 
 
-def _messages(options: GenerateOptions, images: ImageLoader) -> Iterator[JsonValue]:
+def _messages(options: GenerateOptions, images: Images) -> Iterator[JsonValue]:
     """Yield the messages, two of the user's with a mark; with the system's and the tools' that makes the most, four."""
     turns = list(_turns(options, images))
     newest = _last(turns, "user", len(turns))
@@ -75,7 +76,7 @@ def _last(turns: Sequence[tuple[str, object]], role: str, before: int) -> int:
     return next((place for place in range(before - 1, -1, -1) if turns[place][0] == role), -1)
 
 
-def _turns(options: GenerateOptions, images: ImageLoader) -> Iterator[tuple[str, list[dict[str, JsonValue]]]]:
+def _turns(options: GenerateOptions, images: Images) -> Iterator[tuple[str, list[dict[str, JsonValue]]]]:
     for entry in exchanges(options.messages, strict_id):
         if isinstance(entry, Said):
             if content := _content(entry.content, images):
@@ -87,18 +88,15 @@ def _turns(options: GenerateOptions, images: ImageLoader) -> Iterator[tuple[str,
             yield "user", [_result(call, images) for call in entry.calls]
 
 
-def _content(content: Sequence[TextBlock | ImageBlock], images: ImageLoader) -> list[dict[str, JsonValue]]:
+def _content(content: Sequence[TextBlock | ImageBlock], images: Images) -> list[dict[str, JsonValue]]:
     """Return the parts; blank text, which the protocol refuses, is left out."""
     return [_part(block, images) for block in content if not isinstance(block, TextBlock) or not _is_blank(block.text)]
 
 
-def _part(block: TextBlock | ImageBlock, images: ImageLoader) -> dict[str, JsonValue]:
+def _part(block: TextBlock | ImageBlock, images: Images) -> dict[str, JsonValue]:
     if isinstance(block, TextBlock):
         return {"type": "text", "text": block.text}
-    data = images(block)
-    if data is None:
-        return {"type": "text", "text": absent(block)}
-    return {"type": "image", "source": {"type": "base64", "media_type": block.media_type, "data": data}}
+    return images.part(block)
 
 
 def _spoken(entry: Spoken, options: GenerateOptions) -> list[dict[str, JsonValue]]:
@@ -129,7 +127,7 @@ def _block(block: Block, replay: JsonObject, calls: Iterator[Call]) -> dict[str,
     return None
 
 
-def _result(call: Call, images: ImageLoader) -> dict[str, JsonValue]:
+def _result(call: Call, images: Images) -> dict[str, JsonValue]:
     content = _content(result_content(call.result), images)
     wire: dict[str, JsonValue] = {"type": "tool_result", "tool_use_id": call.id, "content": content}
     return {**wire, "is_error": True} if call.result.is_error else wire
