@@ -93,9 +93,13 @@ class Client:
         if wrong:
             raise BrokenError(wrong)
 
+    def request_id(self) -> int:
+        """Return an id that no request of this client has had."""
+        return next(self._ids)
+
     def request(self, method: str, params: object = None) -> int:
         """Send a request; return its id."""
-        ident = next(self._ids)
+        ident = self.request_id()
         self._send({"id": ident, "method": method}, params)
         return ident
 
