@@ -107,7 +107,9 @@ class Presenter:
     def _turn_end(self, event: SessionEvent) -> Sequence[Update]:
         reason: Any = event.data["reason"]
         plan, self._plan = plan_at_end(self._plan, reason["kind"]), None
-        return [*self.cards.close_all("cancelled"), *(() if plan is None else (plan,))]
+        why = reason.get("message") if reason["kind"] == "blocked" else None
+        told = self._text({"turn": event.data["turn"], "step": 0}, MESSAGE, 0, why) if isinstance(why, str) else NOTHING
+        return [*self.cards.close_all("cancelled"), *(() if plan is None else (plan,)), *told]
 
     def _chunk(self, data: Mapping[str, Any]) -> Sequence[Update]:
         chunk = data["chunk"]

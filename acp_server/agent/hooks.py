@@ -42,7 +42,7 @@ class Enter:
 
 @value
 class Reject:
-    """The turn ends before the step, as `blocked`; its messages do not reach the model."""
+    """The turn ends before the step, as `blocked`; its messages do not reach the model, the person reads why."""
 
     reason: str
 

@@ -106,7 +106,7 @@ class Turn:
             if self.services.hooks.pre_step.items:
                 entry = await enter_step(self.services.hooks, self._place(self.step + 1), entering, self.cancel)
                 if isinstance(entry, Reject):
-                    return TurnEnd("blocked")
+                    return TurnEnd("blocked", words=entry.reason)
                 entering = entry.messages
                 if not entering and self.step == 0:
                     return COMPLETED

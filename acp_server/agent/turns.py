@@ -21,11 +21,12 @@ EndKind: TypeAlias = Literal[
 
 @value
 class TurnEnd:
-    """Why a turn is over; `cause` is there for aborted, `failure` for error."""
+    """Why a turn is over; `cause` is there for aborted, `failure` for error, `words` for blocked: a hook's reason."""
 
     kind: EndKind
     cause: CancelCause | None = None
     failure: LlmFailure | None = None
+    words: str | None = None
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the `reason` of a `turn/end` event."""
@@ -35,6 +36,8 @@ class TurnEnd:
             reason["reason"] = {"kind": self.cause.kind, **because}
         if self.failure is not None:
             reason["error"] = failure_to_json(self.failure)
+        if self.words:
+            reason["message"] = self.words
         return reason
 
 

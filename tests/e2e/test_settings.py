@@ -10,6 +10,8 @@ from pathlib import Path
 from tests.e2e.stage import Stage, script, stop_reason
 from tests.support import launch
 from tests.support.client import Client
+from tests.support.llm_script import Script, text_of
+from tests.support.mock_llm import KEY, MockLlm
 
 WINDOW = '[models."scripted/demo"]\ncontext_window = {}\n'
 
@@ -37,6 +39,19 @@ def test_a_change_is_seen_by_a_running_session(stage: Stage) -> None:
     assert status(client, session) == "- Context window: 1000 tokens"
     write(stage, WINDOW.format(23456))
     assert status(client, session) == "- Context window: 23456 tokens"
+
+
+def test_another_system_text_counts_from_the_next_request_on(stage: Stage) -> None:
+    patch = '[[patch]]\nid = "identity"\nconfig = {{ text = "You are {}." }}\n'
+    write(stage, patch.format("a gardener"))
+    with MockLlm(Script([{"text": "One."}, {"text": "Two."}])) as mock:
+        stage.secrets.append(KEY)
+        client, session = stage.open(None, mock.environment("openai"))
+        client.prompt(session, "first")
+        write(stage, patch.format("a baker"))
+        client.prompt(session, "second")
+        texts = [text_of(asked.body["messages"][0]["content"]) for asked in mock.asked]
+    assert [text.splitlines()[0] for text in texts] == ["You are a gardener.", "You are a baker."]
 
 
 def test_a_wrong_edit_changes_nothing_and_is_told(stage: Stage) -> None:

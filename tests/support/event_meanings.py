@@ -89,7 +89,8 @@ EVENTS: Final[Mapping[str, Event]] = {
         {
             "turn": "its number",
             "reason": f"`kind` is one of {_one_of(get_args(EndKind))}; `aborted` has `reason` with the `kind` of who "
-            f"ended it ({_one_of(_CAUSES)}), `error` has the failure as `error`",
+            f"ended it ({_one_of(_CAUSES)}), `error` has the failure as `error`, "
+            "`blocked` the hook's words as `message`",
             "usage?": ("object", "the tokens of a failed attempt that left no message"),
         },
     ),

@@ -63,6 +63,7 @@ def outcome_of(end: TurnEnd, place: CallPlace, *, signal: int | None = None, tim
     if end.failure is not None:
         return Outcome("failed", explain(end.failure, place), end.failure.code)
     result, words = _RESULTS[end.kind]
+    words = end.words or words
     if result != "cancelled":
         return Outcome(result, words)
     if timed_out:

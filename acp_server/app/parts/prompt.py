@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from acp_server.agent.system_prompt import IDENTITY, IDENTITY_ORDER, PROJECT_ORDER, Section, project_text
+from acp_server.app.components import hot
 from acp_server.app.registries import Parts
 from acp_server.app.row import Config
 from acp_server.session.title import fallback_for
 
 
+@hot
 def identity(parts: Parts, config: Config) -> None:
     """Register who the agent is; `text` takes the place of the shipped words."""
     text = config.get("text")
@@ -15,11 +17,13 @@ def identity(parts: Parts, config: Config) -> None:
     parts.sections.add(Section("identity", IDENTITY_ORDER, lambda _cwd: words))
 
 
+@hot
 def project_directory(parts: Parts, config: Config) -> None:  # noqa: ARG001 - a factory's signature
     """Register the line that names the project's directory."""
     parts.sections.add(Section("project-directory", PROJECT_ORDER, project_text))
 
 
+@hot
 def first_words_title(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
     """Register the title that a session's first words give it."""
     parts.titles.add(fallback_for)

@@ -377,3 +377,11 @@ def test_events_of_other_parts_show_nothing() -> None:
     told.append("future/thing", {"any": [1]}, ignorable=True)
     told.append("session/end-seed", {})
     assert shown(Story(told), live=False) == []
+
+
+def test_the_reason_of_a_hook_that_refuses_a_prompt_is_a_message() -> None:
+    story = Story().begin()
+    story.session.append("step/end", story.place)
+    story.heard = []
+    story.session.append("turn/end", {"turn": 1, "reason": {"kind": "blocked", "message": "Not on a Sunday."}})
+    assert shown(story) == [("agent_message_chunk", "m1-0-0", "Not on a Sunday.")]

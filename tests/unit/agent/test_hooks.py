@@ -104,8 +104,9 @@ async def test_a_rejected_step_blocks_the_turn_and_the_next_prompt_is_free() -> 
 
     undo = hooks.pre_step.add(reject)
     rig = Rig([text("a")], hooks=hooks)
-    assert await rig.run("one") == TurnEnd("blocked")
+    assert await rig.run("one") == TurnEnd("blocked", words="no")
     assert rig.types()[3:] == ["turn/end"]
+    assert rig.session.events[rig.session.seq - 1].data["reason"] == {"kind": "blocked", "message": "no"}
     undo()
     assert await rig.run("two") == COMPLETED
     assert asked(rig) == ["two"]
