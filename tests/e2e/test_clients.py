@@ -17,22 +17,15 @@ import pytest
 
 from tests.e2e.stage import Stage, script, stop_reason
 from tests.support.client import Answerer, Client
-from tests.support.trace import Obj
+from tests.support.trace import Item, Obj
 
 FOLDER = Path(__file__).parent / "clients"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 PERMISSION = "session/request_permission"
 NOTES = "first\nsecond\n"
 EDIT = 'call edit {"path": "notes.txt", "old_string": "second", "new_string": "changed"}'
-WORK = script(
-    'call read {"path": "notes.txt"}',
-    "step",
-    EDIT,
-    "step",
-    'call bash {"command": "touch made"}',
-    "step",
-    "say all done",
-)
+READ = 'call read {"path": "notes.txt"}'
+WORK = script(READ, "step", EDIT, "step", 'call bash {"command": "touch made"}', "step", "say all done")
 CHANGE = script('call write {"path": "other.txt", "content": "no"}', "step", "say as you like")
 
 
@@ -45,6 +38,8 @@ class Editor:
         self.say: Answerer = self.yes
         self.session = ""
         self.methods: list[Obj] = []
+        self.buffers: dict[str, str] = {}
+        """What the editor holds that is not saved, by path."""
         self.client = self.start()
 
     def start(self) -> Client:
@@ -106,6 +101,11 @@ class Editor:
     def turn(self, text: str, *more: Obj) -> object:
         return stop_reason(self.client.answer(self.ask(text, *more), 60))
 
+    def work(self, text: str) -> tuple[object, list[Item]]:
+        """Play a turn; return why it stopped and the cards of its calls."""
+        ident = self.ask(text)
+        return stop_reason(self.client.answer(ident, 60)), self.client.calls(self.client.turn(ident))
+
     def attachments(self) -> list[Obj]:
         written = json.dumps(self.facts["prompt"]).replace("{project}", str(self.stage.project))
         found: list[Obj] = json.loads(written)
@@ -133,18 +133,21 @@ class Editor:
         return _selected(kinds["reject_once"])
 
     def read(self, request: Obj) -> Obj:
+        path = request["params"]["path"]
         try:
-            return {"result": {"content": Path(request["params"]["path"]).read_text("utf-8")}}
+            text = self.buffers[path] if path in self.buffers else Path(path).read_text("utf-8")
         except OSError:
-            missing: Obj = {"error": {"code": -32002, "message": "Resource not found"}}
-            return {"result": {"content": ""}} if self.facts["fs"]["missing"] == "empty" else missing
+            if self.facts["fs"]["missing"] != "empty":
+                return {"error": {"code": -32002, "message": "Resource not found"}}
+            text = ""
+        return {"result": {"content": text}}
 
     def write(self, request: Obj) -> Obj:
         written = self.facts["fs"]["written"]
-        if written != "failed":
-            Path(request["params"]["path"]).write_text(request["params"]["content"], "utf-8")
-            return {"result": written}
-        return {"result": "EACCES: the buffer is locked"}
+        if written == "failed":
+            return {"result": "EACCES: the buffer is locked"}
+        self.buffers[request["params"]["path"]] = request["params"]["content"]
+        return {"result": written}
 
 
 class _Mute(dict[str, Answerer]):
@@ -163,12 +166,13 @@ def editor(request: pytest.FixtureRequest, stage: Stage) -> Editor:
 
 def test_a_client_works_by_its_own_ways(editor: Editor) -> None:
     editor.open()
-    writes = editor.facts["fs"]["written"] != "failed"
     assert editor.turn("Look at what I attach.", *editor.attachments()) == "end_turn"
     assert editor.turn(WORK) == "end_turn"
     project = editor.stage.project
-    assert (project / "notes.txt").read_text("utf-8") == ("first\nchanged\n" if writes else NOTES)
+    assert (project / "notes.txt").read_text("utf-8") == "first\nchanged\n"
     assert (project / "made").exists()
+    if "fs" in editor.facts["params"]["clientCapabilities"]:
+        _changes_what_is_unsaved(editor)
 
     editor.say = editor.no
     assert editor.turn(CHANGE) == "end_turn"
@@ -181,6 +185,19 @@ def test_a_client_works_by_its_own_ways(editor: Editor) -> None:
 
     for call in editor.facts["calls"]:
         CALLS[call](editor)
+
+
+def _changes_what_is_unsaved(editor: Editor) -> None:
+    """Change a file that the person has changed in the editor and not saved: it is the editor's text that counts."""
+    notes = editor.stage.project / "notes.txt"
+    on_disk = notes.read_text("utf-8")
+    editor.buffers[str(notes)] = "first\nsecond, unsaved\n"
+    answer, calls = editor.work(script(READ, "step", EDIT, "step", "say done"))
+    edited = next(call for call in calls if call.fields["kind"] == "edit")
+    failed = editor.facts["fs"]["written"] == "failed"
+    assert (answer, edited.fields["status"]) == ("end_turn", "failed" if failed else "completed")
+    kept = "first\nsecond, unsaved\n" if failed else "first\nchanged, unsaved\n"
+    assert (editor.buffers[str(notes)], notes.read_text("utf-8")) == (kept, on_disk)
 
 
 def _breaks_a_question_off(editor: Editor) -> object:
