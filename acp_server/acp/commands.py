@@ -5,20 +5,26 @@ Only names in the table are commands; any other text, `/usr/bin` for instance, g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from acp_server.agent.agent import Agent
-from acp_server.agent.turns import TurnEnd
+from acp_server.agent.turns import COMPLETED, TurnEnd
+from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
-from acp_server.base.json_value import JsonValue
+from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.base.ports import Ids
 from acp_server.base.values import value
 from acp_server.messages.blocks import text_of
+from acp_server.messages.prices import CURRENCY
+from acp_server.session.session import Session
 from acp_server.session.title import normalize_title
+from acp_server.session.usage import UsageProjection, total_cost
 
 Started: TypeAlias = tuple[str, tuple[str, ...]]
 """What the person is told, and the ids of prompts that run."""
+Job: TypeAlias = Callable[[Agent, str, str, CancelToken], Awaitable[str]]
+"""Gets the agent, the text after the name, the command's id, and what ends it; raises ServerError or Cancelled."""
 
 
 @value
@@ -32,6 +38,8 @@ class Command:
     description: str
     run: Callable[[Agent, str], str | Started]
     hint: str | None = None
+    job: Job | None = None
+    """What takes time: it runs in the place of `run`, between turns, and returns what the person is told."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of `available_commands_update`."""
@@ -60,16 +68,46 @@ def run_command(agent: Agent, command: Command, args: str, ids: Ids, settle: Cal
     command_id = ids.new()
     asked: dict[str, JsonValue] = {"commandId": command_id, "name": command.name, "source": {"kind": "user"}}
     agent.session.append("command/run", {**asked, **({"args": args} if args else {})})
+    if command.job is not None:
+        return _begin_job(agent, command.job, args, command_id, settle)
     prompts: tuple[str, ...] = ()
     try:
         kind, outcome = "success", command.run(agent, args)
         text, prompts = outcome if isinstance(outcome, tuple) else (outcome, ())
     except ServerError as error:
         kind, text = "error", error.message
-    agent.session.append("command/done", {"commandId": command_id, "kind": kind, "text": text})
+    _done(agent, command_id, kind, text)
     if prompts:
         agent.follow(prompts, settle)
     return bool(prompts)
+
+
+def _begin_job(agent: Agent, job: Job, args: str, command_id: str, settle: Callable[[TurnEnd], None]) -> bool:
+    """Begin what takes time; return whether it runs: an agent that is busy answers at once."""
+
+    async def run(cancel: CancelToken) -> None:
+        end = COMPLETED
+        try:
+            kind, text = "success", await job(agent, args, command_id, cancel)
+        except Cancelled as cancelled:
+            kind, text, end = "cancelled", "Cancelled.", TurnEnd("aborted", cause=cancelled.cause)
+        except ServerError as error:
+            kind, text = "error", error.message
+        try:
+            _done(agent, command_id, kind, text)
+        finally:
+            settle(end)
+
+    try:
+        agent.begin_job(run)
+    except ServerError as error:
+        _done(agent, command_id, "error", error.message)
+        return False
+    return True
+
+
+def _done(agent: Agent, command_id: str, kind: str, text: str) -> None:
+    agent.session.append("command/done", {"commandId": command_id, "kind": kind, "text": text})
 
 
 def _help(commands: Sequence[Command]) -> str:
@@ -78,18 +116,56 @@ def _help(commands: Sequence[Command]) -> str:
 
 def _status(agent: Agent, _args: str) -> str:
     session = agent.session
-    context = session.request_context() or {}
-    window = context.get("contextWindow")
+    window = (session.request_context() or {}).get("contextWindow")
     facts = {
         "Session": session.id,
         "Directory": session.header.cwd,
         "Model": f"{agent.config.provider}/{agent.config.model}",
-        "Context window": f"{window} tokens" if window is not None else "unknown",
+        "Context window": _window(agent, window if isinstance(window, int) else None),
+        **_spent(session),
         "Messages the model sees": len(session.messages()),
         "Events in the log": session.seq,
         "Prompts waiting": len(agent.inbox.waiting("next-turn")),
     }
     return "\n".join(f"- {name}: {value}" for name, value in facts.items())
+
+
+def _window(agent: Agent, window: int | None) -> str:
+    usage = agent.usage(window)
+    if usage is None or not usage.used:
+        return "unknown" if window is None else f"{window:,} tokens"
+    if window is None:
+        return f"about {usage.used:,} tokens used, its size is unknown"
+    full = round(100 * usage.used / window)
+    begins = "compaction is off" if usage.limit is None else f"compacted from {usage.limit:,} on"
+    return f"about {usage.used:,} of {window:,} tokens used ({full} %), {begins}"
+
+
+def _spent(session: Session) -> dict[str, str]:
+    """Return what all requests took, as far as providers told."""
+    projection = UsageProjection()
+    state = projection.initial()
+    for event in session.events.milestones():
+        state = projection.apply(state, event)
+    counts = [found for found in _models(state).values() if isinstance(found, Mapping)]
+    read, cached = (sum(_number(found, key) for found in counts) for key in ("inputTokens", "cacheReadTokens"))
+    facts = {}
+    if read + cached:
+        facts["Read from the provider's cache"] = (
+            f"{round(100 * cached / (read + cached))} % of {read + cached:,} tokens"
+        )
+    cost = total_cost(state)
+    return facts if cost is None else {**facts, "Cost": f"{cost:.4f} {CURRENCY}"}
+
+
+def _models(state: JsonValue) -> JsonObject:
+    models = state.get("models") if isinstance(state, Mapping) else None
+    return models if isinstance(models, Mapping) else {}
+
+
+def _number(counts: JsonObject, name: str) -> int:
+    number = counts.get(name)
+    return number if isinstance(number, int) else 0
 
 
 def _rename(agent: Agent, args: str) -> str:

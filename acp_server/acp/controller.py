@@ -36,13 +36,15 @@ class Controller:
         takes_notices: Callable[[], bool],
         commands: Callable[[], Sequence[Command]] = lambda: SHIPPED,
         pictures: Pictures = NO_PICTURES,
+        compactions: bool = False,
     ) -> None:
         self.agent = agent
         self._outbox = outbox
         self._takes_notices = takes_notices
         self._commands = commands
         self._pictures = pictures
-        self._presenter = Presenter()
+        self._compactions = compactions
+        self._presenter = Presenter(compactions=compactions)
         self._templates: dict[tuple[str, str], Callable[[str], bytes]] = {}
         self._untold: list[str] = []
         self._told = 0
@@ -64,7 +66,7 @@ class Controller:
 
     async def replay(self) -> None:
         """Show the whole history, in the order in which it happened (clauses S-20 to S-25)."""
-        self._presenter = Presenter()
+        self._presenter = Presenter(compactions=self._compactions)
         for count, event in enumerate(self.agent.session.events.merged(), 1):
             updates = self._presenter.present(event)
             if images := [ident for update in updates if isinstance(update, dict) for ident in named_in(update)]:

@@ -18,6 +18,7 @@ class Offered:
     terminal_meta: bool = False
     """Whether it draws terminals from `_meta` of tool calls (clause TM-10)."""
     notices: bool = False
+    compactions: bool = False
 
 
 NOTHING: Final = Offered()
@@ -33,6 +34,7 @@ def read_offered(given: Mapping[str, Any]) -> Offered:
         terminals=capabilities.get("terminal") is True,
         terminal_meta=meta.get("terminal_output") is True,
         notices=isinstance(session.get("notices"), Mapping),
+        compactions=isinstance(session.get("compaction"), Mapping),
     )
 
 

@@ -57,6 +57,7 @@ class OpenSessions:
             takes_notices=lambda: self.offered.notices,
             commands=self.commands,
             pictures=self._pictures,
+            compactions=self.offered.compactions,
         )
         self._open[controller.id] = controller
         return controller

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from acp_server.acp.compactions import Compactions
 from acp_server.acp.modes import mode_update
 from acp_server.acp.picture_updates import named
 from acp_server.acp.plan import plan_at_end, plan_update
@@ -45,8 +46,10 @@ _SPENDING: Final = UsageProjection()
 class Presenter:
     """The fold's state for one session."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, compactions: bool = False) -> None:
         self._echo_user = True
+        self._compactions = Compactions(offered=compactions)
+        self._used = 0
         self._shown: set[int] = set()
         """Indexes of blocks of the running attempt of which something was shown."""
         self.cards = ToolCards()
@@ -67,6 +70,11 @@ class Presenter:
             "llm/retry": self._retry,
             "request/context": self._context,
             "step/start": self._step_start,
+            "step/end": lambda event: self._filled(event.data.get("contextTokens")),
+            "compaction/start": self._compaction,
+            "compaction/end": self._compaction,
+            "compaction/summary": self._compactions.summarised,
+            "compaction/prune": self._compactions.cut,
             "turn/end": self._turn_end,
             "todo/write": self._todo,
             "permission/preset": lambda event: (mode_update(event.data),),
@@ -96,9 +104,9 @@ class Presenter:
         self._window = window if isinstance(window, int) else None
         return NOTHING
 
-    def _step_start(self, _event: SessionEvent) -> Sequence[Update]:
+    def _step_start(self, event: SessionEvent) -> Sequence[Update]:
         self._shown.clear()
-        return NOTHING
+        return self._cuts(event)
 
     def _todo(self, event: SessionEvent) -> Sequence[Update]:
         self._plan = event.data
@@ -161,10 +169,34 @@ class Presenter:
         if not isinstance(usage, Mapping) or self._window is None:
             return NOTHING
         keys = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
-        used = sum(usage.get(key) or 0 for key in keys)
+        return self._filled(sum(usage.get(key) or 0 for key in keys))
+
+    def _filled(self, used: Any) -> Sequence[Update]:
+        """Tell how full the window is."""
+        if not isinstance(used, int) or self._window is None:
+            return NOTHING
+        self._used = used
         amount = total_cost(self._spent)
         cost = {} if amount is None else {"cost": {"amount": amount, "currency": CURRENCY}}
         return ({"sessionUpdate": "usage_update", "used": used, "size": self._window, **cost},)
+
+    def _compaction(self, event: SessionEvent) -> Sequence[Update]:
+        updates: list[Update] = [*self._compactions.updates(event)]
+        if event.type == "compaction/end":
+            told = self._compactions.thought(event.data)
+            updates += [] if told is None else [TextUpdate(THOUGHT, f"k{event.seq}", told)]
+            updates += self._filled(event.data.get("tokensAfter"))
+        return updates
+
+    def _cuts(self, event: SessionEvent) -> Sequence[Update]:
+        """Tell what was cut before this step, unless a summary took its place."""
+        count, saved = self._compactions.cuts()
+        if not count:
+            return NOTHING
+        words = (
+            f"{count} old result{'s' if count > 1 else ''} of tools were cut to make room: about {saved:,} tokens.\n"
+        )
+        return [TextUpdate(THOUGHT, f"k{event.seq}", words), *self._filled(max(0, self._used - saved))]
 
     def _user(self, event: SessionEvent) -> Sequence[Update]:
         message: Any = event.data

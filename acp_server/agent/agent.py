@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from acp_server.agent.inbox import Inbox
+from acp_server.agent.keeping import Usage
 from acp_server.agent.services import AgentServices
 from acp_server.agent.turn import Turn
 from acp_server.agent.turns import TurnEnd
@@ -45,6 +46,7 @@ class Agent:
         self._running: _Running | None = None
         self._maintenance: CancelToken | None = None
         self._driver: asyncio.Task[None] | None = None
+        self._job: asyncio.Task[None] | None = None
         self._settling: dict[str, Callable[[TurnEnd], None]] = {}
         self._disposed = False
         self._requested = False
@@ -152,9 +154,9 @@ class Agent:
             self._maintenance.cancel(cause)
 
     async def when_idle(self) -> None:
-        """Return once no turn runs and none is about to; failed turns do not matter."""
-        while self._driver is not None:
-            await asyncio.wait([self._driver])
+        """Return once no turn or job runs and no turn is about to; failed ones do not matter."""
+        while busy := [task for task in (self._driver, self._job) if task is not None]:
+            await asyncio.wait(busy)
 
     async def maintain(self, job: Callable[[CancelToken], Awaitable[None]]) -> None:
         """Run a job that must not overlap with a turn; prompts that come meanwhile wait for it.
@@ -162,15 +164,52 @@ class Agent:
         Raises:
             ServerError: AGENT_BUSY when a turn or another job runs.
         """
+        await self._maintained(job, self._claim_maintenance())
+
+    def begin_job(self, job: Callable[[CancelToken], Awaitable[None]]) -> None:
+        """Begin a job as `maintain` runs one, and return; what it raises is reported.
+
+        Raises:
+            ServerError: AGENT_BUSY, or the agent is disposed.
+        """
+        if self._disposed:
+            raise ServerError("AGENT_DISPOSED", "The session is closed.")
+        token = self._claim_maintenance()
+        self._job = asyncio.create_task(self._reported(job, token))
+
+    async def compact(self, focus: str, command_id: str, cancel: CancelToken) -> str:
+        """Make room in the conversation, as part of a job; see Keeper.compact."""
+        keeper = self._services.keeper()
+        if keeper is None:
+            raise ServerError("NO_KEEPER", "Nothing here can compact the conversation.")
+        return await keeper.compact(self.config, focus, command_id, cancel)
+
+    def usage(self, window: int | None) -> Usage | None:
+        """Return how full the window is, None where nobody counts."""
+        keeper = self._services.keeper()
+        return None if keeper is None else keeper.reading(self.config, window)
+
+    def _claim_maintenance(self) -> CancelToken:
         if self._running is not None or self._maintenance is not None:
             raise ServerError("AGENT_BUSY", "The session is busy; try again when the turn is over.")
         self._maintenance = CancelToken()
+        return self._maintenance
+
+    async def _maintained(self, job: Callable[[CancelToken], Awaitable[None]], token: CancelToken) -> None:
         try:
-            await job(self._maintenance)
+            await job(token)
         finally:
             self._maintenance = None
             if self.inbox.due:
                 self._wake()
+
+    async def _reported(self, job: Callable[[CancelToken], Awaitable[None]], token: CancelToken) -> None:
+        try:
+            await self._maintained(job, token)
+        except Exception as error:  # noqa: BLE001 - a job has nobody above it
+            self._services.report(error)
+        finally:
+            self._job = None
 
     def stop(self) -> None:
         """Cancel everything and take nothing more; the first half of `dispose`."""

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 from acp_server.agent.contexts import Context
 from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks, PreTool, StepPlace
+from acp_server.agent.keeping import Keeper
 from acp_server.agent.system_prompt import SECTIONS, Section
 from acp_server.agent.tools import ToolBox
 from acp_server.base.errors import ServerError
@@ -61,6 +62,8 @@ class AgentServices:
     guard: PreTool | None = None
     """Judges each call after every hook, so that nobody comes behind it; None judges nothing."""
     attachments: Attachments = NO_ATTACHMENTS
+    keeper: Callable[[], Keeper | None] = lambda: None
+    """Asked before each step: what keeps the conversation within the model's window, None where nothing does."""
     ask: Asking | None = None
     """Puts a question to the person; None while nobody can be asked."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
-from acp_server.agent.answer import AnswerSource, log_answer
+from acp_server.agent.answer import AnswerSource, Attempt, ModelFailed, log_answer
 from acp_server.agent.calls import CallRunner
 from acp_server.agent.hooks import shape_request
 from acp_server.agent.request import log_header
@@ -14,12 +15,15 @@ from acp_server.agent.system_prompt import render_system
 from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
+from acp_server.llm.runtime import LlmRuntime
 from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Message, ToolCallBlock
 from acp_server.messages.codec import message_to_json
 from acp_server.messages.request import CallConfig
 from acp_server.session.events import Replace
 from acp_server.session.session import Session
+
+OVERFLOW: Final = "CONTEXT_WINDOW_EXCEEDED"
 
 
 @dataclass(slots=True)
@@ -38,6 +42,8 @@ class Step:
     turn_start: int
     stage: Callable[[Message], None]
     first_request: bool
+    counted: bool = False
+    """Whether the provider said how many tokens the request had."""
 
     async def run(self) -> TurnEnd | None:
         """Ask the model, log its answer, run its calls; return the turn's end, or None when results wait for it.
@@ -51,12 +57,9 @@ class Step:
         config = self.config
         if self.services.hooks.request.items:
             config = await shape_request(self.services.hooks, self.place.in_session(self.session), config, self.cancel)
-        call = runtime.prepare(config)
-        tools = tuple(self.services.tools.schemas())
-        system = render_system(self.services.sections(), self.session.header.cwd)
-        log_header(self.session, call, system, tools, first=self.first_request)
         source = AnswerSource(self.session, self.services, self.cancel, self.place)
-        attempt = await source.ask(runtime, call)
+        attempt = await self._asked(source, runtime, config)
+        self.counted = attempt.assembler.usage is not None
         blocks = attempt.assembler.blocks()
         message = source.message(config, blocks, attempt.assembler.replay_state)
         seq = log_answer(self.session, self.place, message, attempt)
@@ -67,6 +70,25 @@ class Step:
             return TurnEnd("max-tokens")
         calls = [block for block in blocks if isinstance(block, ToolCallBlock)]
         return await self._run_calls(calls) if calls else COMPLETED
+
+    async def _asked(self, source: AnswerSource, runtime: LlmRuntime, config: CallConfig) -> Attempt:
+        """Ask until the request is one that the model can read; nothing of a request that was too long was shown."""
+        first = self.first_request
+        while True:
+            call = runtime.prepare(config)
+            tools = tuple(self.services.tools.schemas())
+            system = render_system(self.services.sections(), self.session.header.cwd)
+            log_header(self.session, call, system, tools, first=first)
+            first = False
+            try:
+                return await source.ask(runtime, call)
+            except ModelFailed as failed:
+                if failed.failure.code != OVERFLOW or not await self._relieved(config):
+                    raise
+
+    async def _relieved(self, config: CallConfig) -> bool:
+        keeper = self.services.keeper()
+        return keeper is not None and await keeper.after_overflow(config, self.place.turn, self.cancel)
 
     def _remove_exchange(self, empty: Message, answer: int) -> None:
         """Take a refused exchange off the Surface: an empty message stands in its place and derives to nothing."""

@@ -110,6 +110,10 @@ class Turn:
                 entering = entry.messages
                 if not entering and self.step == 0:
                     return COMPLETED
+            keeper = self.services.keeper()
+            if keeper is not None:
+                await keeper.before_step(self.config(), self.number, entering, self.cancel)
+                self.cancel.raise_if_cancelled()
             ended = await self._one_step(entering, start)
             if end is None or end.kind != "max-tokens":  # a cut answer is told, whatever follows
                 end = ended
@@ -119,7 +123,8 @@ class Turn:
 
     async def _one_step(self, entering: Sequence[Message], start: int) -> TurnEnd | None:
         self.step += 1
-        place = {"turn": self.number, "step": self.step}
+        place: dict[str, JsonValue] = {"turn": self.number, "step": self.step}
+        counted: dict[str, JsonValue] = {}
         self.session.append("step/start", place)
         try:
             for message in entering:
@@ -138,9 +143,13 @@ class Turn:
                 first_request=self.first_request and not self.requested,
             )
             self.requested = True
-            return await step.run()
+            end = await step.run()
+            keeper = self.services.keeper()
+            if not step.counted and keeper is not None:
+                counted["contextTokens"] = keeper.reading(self.config(), None).used
+            return end
         finally:
-            self.session.append("step/end", place)
+            self.session.append("step/end", {**place, **counted})
 
     def _place(self, step: int) -> StepPlace:
         return TurnPlace(self.number, step).in_session(self.session)

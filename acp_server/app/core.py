@@ -6,7 +6,7 @@ Owns the order in which they are made. What carries a session to a person is the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -23,8 +23,9 @@ from acp_server.app.model_facts import NO_FACTS
 from acp_server.app.options import ServeOptions
 from acp_server.app.pictures import Pictures, Remembered
 from acp_server.app.providers import ConfiguredModels, ModelOffer
-from acp_server.app.registries import ConsentChoice, LogChoice, Registries, StoreEntry
+from acp_server.app.registries import ConsentChoice, KeeperKit, LogChoice, Registries, StoreEntry
 from acp_server.app.session_access import SessionAccess, SessionObserver
+from acp_server.app.session_keeper import SessionKeeper
 from acp_server.app.session_tools import ToolSessions
 from acp_server.app.warm_up import WarmUp
 from acp_server.base.errors import ServerError
@@ -112,8 +113,16 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
     def services_for(session: Session, read_only: str | None) -> AgentServices:
         journal = _journal(session, read_only, store, front)
         attachments = Remembered(journal, pictures)
+
+        def runtime() -> Awaitable[LlmRuntime]:
+            return _runtime(models, tables)
+
+        def tell(sentence: str) -> None:
+            front.tell(session.id, sentence)
+
+        kit = KeeperKit(session, journal, runtime, clock, ids, uniform, log.report, tell)
         return AgentServices(
-            runtime=lambda: _runtime(models, tables),
+            runtime=runtime,
             tools=tools.open(session, journal, attachments),
             journal=journal,
             flow=flow,
@@ -128,6 +137,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
             max_steps=lambda: options.max_steps or (tables.limits.last or DEFAULT).max_steps,
             attachments=attachments,
             guard=tools.guard,
+            keeper=SessionKeeper(tables.keepers, kit),
             ask=tools.ask,
         )
 
@@ -172,6 +182,8 @@ def _load_models(tables: Registries, reachable: ConfiguredModels, pictures: Pict
 
     models = ModelRuntime(_offer(tables), pictures)
     tables.load_toolkits()
+    if tables.keepers.last is not None:
+        tables.keepers.last.load()
     with suppress(ServerError):  # what is wrong with the choice is told where it is used
         config = reachable.default()
         entry = None if config is None else tables.adapters.find(config.provider)

@@ -194,6 +194,11 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="compaction",
+        component="acp_server.app.parts.compaction:keeper",
+        config={},
+    ),
+    Row(
         id="acp",
         component="acp_server.app.parts.front:acp",
         config={},

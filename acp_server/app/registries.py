@@ -5,12 +5,13 @@ Owns the tables of a process and that whatever a component has registered goes a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from acp_server.acp.commands import Command
 from acp_server.agent.contexts import Context
 from acp_server.agent.hooks import Execute, Hooks, PostTool, PreStep, PreTool, Request, Stream, TurnStopping
+from acp_server.agent.keeping import Keeper
 from acp_server.agent.services import Title
 from acp_server.agent.system_prompt import Section
 from acp_server.app.limits import Limits
@@ -18,12 +19,15 @@ from acp_server.app.log_file import Level
 from acp_server.app.model_facts import ModelFacts
 from acp_server.app.providers import ProviderEntry
 from acp_server.app.session_access import SessionAccess, SessionObserver
+from acp_server.base.ports import Clock, HeldJournal, Ids
 from acp_server.base.registered import Registered
 from acp_server.base.values import value
 from acp_server.messages.request import CallConfig
 from acp_server.persistence.port import SessionPersistence
+from acp_server.session.session import Session
 
 if TYPE_CHECKING:
+    from acp_server.llm.runtime import LlmRuntime
     from acp_server.session.projections import Projection
     from acp_server.tools.tool import AnyTool
 
@@ -65,6 +69,30 @@ class Toolkit:
     opened: Callable[[], None]
 
 
+@value
+class KeeperEntry:
+    """What keeps conversations within their models' windows, one keeper a session.
+
+    `load` imports, and is called in a thread when the first turn is near; its result makes a session's keeper.
+    """
+
+    load: Callable[[], Callable[[KeeperKit], Keeper]]
+
+
+@value
+class KeeperKit:
+    """What a session's keeper is made of; `tell` tells the person a sentence."""
+
+    session: Session
+    journal: HeldJournal
+    runtime: Callable[[], Awaitable[LlmRuntime]]
+    clock: Clock
+    ids: Ids
+    random: Callable[[], float]
+    report: Callable[[BaseException], None]
+    tell: Callable[[str], None]
+
+
 class Registries:
     """Every table of one process. Where only one counts (a title, a store, limits), the last one added does."""
 
@@ -80,6 +108,7 @@ class Registries:
         self.projections: Registered[Projection] = Registered("projection", lambda projection: projection.key)
         self.titles: Registered[Title] = Registered("title")
         self.observers: Registered[SessionObserver] = Registered("session observer")
+        self.keepers: Registered[KeeperEntry] = Registered("keeper")
         self.stores: Registered[StoreEntry] = Registered("store")
         self.limits: Registered[Limits] = Registered("limits")
         self.facts: Registered[ModelFacts] = Registered("model facts")
@@ -166,6 +195,7 @@ class Parts:
         self.projections = Adding(tables.projections, undo)
         self.titles = Adding(tables.titles, undo)
         self.observers = Adding(tables.observers, undo)
+        self.keepers = Adding(tables.keepers, undo)
         self.stores = Adding(tables.stores, undo)
         self.limits = Adding(tables.limits, undo)
         self.facts = Adding(tables.facts, undo)

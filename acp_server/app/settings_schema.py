@@ -131,6 +131,75 @@ class Limits(Table):
     retry: Retry | None = None
 
 
+Ratio = Annotated[float, Field(gt=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Prune(Table):
+    """How long results of tools are cut when room is needed, in characters."""
+
+    threshold_chars: PositiveInt = Field(8192, description="Results of up to so many characters stay.")
+    head_chars: Count = Field(4096, description="What stays of the beginning of a longer one.")
+    tail_chars: Count = Field(1024, description="What stays of its end.")
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        """Refuse what would leave a cut result over the threshold."""
+        if self.head_chars + self.tail_chars + 512 > self.threshold_chars:
+            raise ValueError("needs head_chars and tail_chars that are 512 less than threshold_chars together")
+        return self
+
+
+class ModelCompaction(Table):
+    """When one model's conversations are compacted."""
+
+    auto: bool | None = Field(None, description="Whether it happens by itself.")
+    threshold_ratio: Ratio | None = Field(None, description="Part of the window from which on it happens; 0.8.")
+    retain_ratio: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="Part of the window whose newest messages stay as they are; 0.16."
+    )
+    retain_tokens: Count | None = Field(None, description="The same in tokens, in the place of retain_ratio.")
+    summary_model: ModelName | None = Field(None, description="Who summarises; else the conversation's own model.")
+    summary_max_tokens: PositiveInt | None = Field(
+        None, description="Tokens of a summary; 8192, and an eighth of the window at most."
+    )
+    compaction_retries: Annotated[int, Field(ge=0, le=5)] | None = Field(
+        None, description="Further compactions when the first gained too little; 1."
+    )
+    max_overflow_retries: Annotated[int, Field(ge=0, le=5)] | None = Field(
+        None, description="Compactions after which a request that was too long is made again; 1."
+    )
+    prune: Prune | None = None
+
+    @model_validator(mode="after")
+    def one_retain(self) -> Self:
+        """Refuse both ways to say what stays, and what would never get below the threshold."""
+        if self.retain_ratio is not None and self.retain_tokens is not None:
+            raise ValueError("has both retain_ratio and retain_tokens")
+        if self.retain_tokens is None and not _below(self.retain_ratio, self.threshold_ratio):
+            raise ValueError("has a retain_ratio that is not below threshold_ratio (0.16 and 0.8 where not stated)")
+        return self
+
+
+class Compaction(ModelCompaction):
+    """When conversations are compacted, to stay within their model's window."""
+
+    models: dict[ModelName, ModelCompaction] = Field({}, description='Other values for models, by "provider/model".')
+
+    @model_validator(mode="after")
+    def models_fit(self) -> Self:
+        """Refuse a model whose values contradict those that it inherits."""
+        for name, own in self.models.items():
+            retain, threshold = own.retain_ratio or self.retain_ratio, own.threshold_ratio or self.threshold_ratio
+            if own.retain_tokens is None and not _below(retain, threshold):
+                raise ValueError(f"has for {name} a retain_ratio that is not below threshold_ratio")
+        return self
+
+
+def _below(retain: float | None, threshold: float | None) -> bool:
+    return (0.16 if retain is None else retain) < (0.8 if threshold is None else threshold)
+
+
 class Log(Table):
     """The diagnostic log. `--log` on the command line wins."""
 
@@ -189,6 +258,7 @@ class Settings(Table):
     providers: dict[Annotated[str, Field(pattern=r"^[^\s/]{1,100}$")], Provider] = {}
     models: dict[ModelName, Model] = Field({}, description='Facts about models, by "provider/model".')
     limits: Limits | None = None
+    compaction: Compaction | None = None
     log: Log | None = None
     consent: Consent | None = None
     patch: list[PatchTable] = Field([], description="Changes of the rows that the process is made of.")
@@ -265,6 +335,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.models:scripted": Nothing,
     f"{_PARTS}.tools:standard": Nothing,
     f"{_PARTS}.consent:consent": Consent,
+    f"{_PARTS}.compaction:keeper": Compaction,
     f"{_PARTS}.prompt:identity": Identity,
     f"{_PARTS}.prompt:project_directory": Nothing,
     f"{_PARTS}.prompt:first_words_title": Nothing,

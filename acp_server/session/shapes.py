@@ -83,12 +83,13 @@ _TARGET: Final = Check(lambda value: value in ("next-turn", "next-step"), "is ne
 _CANCELED: Final = Check(lambda value: value == "canceled", "is not 'canceled'")
 _REASON: Final = Check(lambda value: value in ("initial", "resume", "change"), "is no known reason")
 _STEP: Final = {"turn": _ORDINAL, "step": _ORDINAL}
+_SHADOW: Final = {"shadowedRange?": _OBJECT, "shadowedSeqs?": _LIST, "shadowedTokenCount?": _COUNT}
 
 TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "turn/start": {"turn": _ORDINAL},
     "turn/end": {"turn": _ORDINAL, "reason": _KINDED},
     "step/start": _STEP,
-    "step/end": _STEP,
+    "step/end": {**_STEP, "contextTokens?": _COUNT},
     "assistant/chunk": {**_STEP, "chunk": _TYPED},
     "assistant/message": {**_STEP, "message": _OBJECT, "usage?": _OBJECT, "interrupted?": _TRUE},
     "tool/call": {**_STEP, "callId": _NAME, "name": _TEXT, "arguments": _TEXT},
@@ -108,9 +109,18 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "agent-preset/selected": {"agentPreset": _NAME},
     "llm/retry": {"retryId": _NAME, **_STEP, "retry": _ORDINAL, "delayMs": _COUNT, "failure": _OBJECT},
     "llm/retry-started": {"retryId": _NAME, **_STEP, "retry": _ORDINAL},
-    "compaction/start": {"compactionId": _NAME, "turn": _TURN_OR_NULL},
-    "compaction/summary": {"compactionId": _NAME, "summary": _LIST},
-    "compaction/end": {"compactionId": _NAME, "turn": _TURN_OR_NULL, "error?": _TEXT},
+    "compaction/start": {"compactionId": _NAME, "turn": _TURN_OR_NULL, "reason?": _NAME, "tokensBefore?": _COUNT},
+    "compaction/summary": {"compactionId": _NAME, "summary": _LIST, **_SHADOW},
+    "compaction/end": {
+        "compactionId": _NAME,
+        "turn": _TURN_OR_NULL,
+        "error?": _TEXT,
+        "cancelled?": _TRUE,
+        "trimmed?": _TRUE,
+        "tokensBefore?": _COUNT,
+        "tokensAfter?": _COUNT,
+    },
+    "compaction/prune": {**_SHADOW, "tokens?": _COUNT},
     "session/title": {"title": _NAME, "messageSeqs": _LIST, "source": _KINDED},
     "command/run": {"commandId": _NAME, "name": _NAME},
     "command/done": {"commandId": _NAME, "kind": _NAME},

@@ -16,7 +16,18 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 NAMED_DOCUMENT = re.compile(r"\bdocs/[a-z0-9/-]+\.md\b")
 CITATION = re.compile(r"\b(docs/[a-z0-9/-]+\.md),?\s+clauses?\s+((?:[A-Z]{1,3}-\d+(?:,\s+|\s+to\s+|\s+and\s+)?)+)")
 CLAUSE = re.compile(r"\b([A-Z]{1,3})-(\d+)(?:\s+to\s+[A-Z]{1,3}-(\d+))?")
-SUMMARISED = ("acp/", "agent/", "app/", "cli/", "llm/adapters/", "llm/scripted/", "persistence/", "sandbox/", "tools/")
+SUMMARISED = (
+    "acp/",
+    "agent/",
+    "app/",
+    "cli/",
+    "compaction/",
+    "llm/adapters/",
+    "llm/scripted/",
+    "persistence/",
+    "sandbox/",
+    "tools/",
+)
 OWN = Path(__file__).relative_to(ROOT).as_posix()
 RESERVED = (".example", ".invalid", ".test", ".localhost", "example.com", "example.org", "example.net")
 

@@ -36,6 +36,11 @@ _PLACE: Final[Mapping[str, Words]] = {"turn": "the turn", "step": "the step in t
 _CARD: Final = f"`title`, `kind` (one of {_one_of(get_args(CardKind))}), `locations`?, `diffs`?"
 _EFFECT: Final = f"`kind` (one of {_one_of(get_args(EffectKind))}), `paths`?, `command`?, `url`?"
 _COMPACTION: Final = "names the compaction"
+_SHADOW: Final = {
+    "shadowedRange?": "first and last seq of what is replaced, by position: `start`, `end`",
+    "shadowedSeqs?": "every seq that is replaced",
+    "shadowedTokenCount?": "the price of what is replaced",
+}
 
 _FILE_STATE: Final = (
     "what it held, null for no file: `digest` and `size` of its bytes, `kept`? the attachment that has them"
@@ -95,7 +100,10 @@ EVENTS: Final[Mapping[str, Event]] = {
         },
     ),
     "step/start": Event("A step begins: what enters it follows, then its model request.", _PLACE),
-    "step/end": Event("A step is over: its answer and the results of its calls are in the log.", _PLACE),
+    "step/end": Event(
+        "A step is over: its answer and the results of its calls are in the log.",
+        {**_PLACE, "contextTokens?": "estimated tokens of the next request, when the provider told none"},
+    ),
     "tool/call": Event(
         "A call begins. It is durable before its question is put and before the tool has any effect.",
         {
@@ -229,7 +237,11 @@ EVENTS: Final[Mapping[str, Event]] = {
     ),
     "command/done": Event(
         "A slash command is over.",
-        {"commandId": "the run", "kind": "`success` or `error`", "text": ("text", "what the person is told")},
+        {
+            "commandId": "the run",
+            "kind": "`success`, `error` or `cancelled`",
+            "text": ("text", "what the person is told"),
+        },
     ),
     "session/title": Event(
         "The session's title from here on.",
@@ -246,21 +258,44 @@ EVENTS: Final[Mapping[str, Event]] = {
         {},
     ),
     "compaction/start": Event(
-        "A compaction begins.", {"compactionId": _COMPACTION, "turn": "the turn that it happens in, or null"}
+        "A compaction begins. Until its end no other one does; one of an earlier life counts as ended.",
+        {
+            "compactionId": _COMPACTION,
+            "turn": "the turn that it happens in, or null",
+            "reason?": "`pressure`, `overflow` or `manual`",
+            "tokensBefore?": "tokens of a request before it",
+        },
     ),
     "compaction/summary": Event(
         "The summary of a compaction.",
         {
             "compactionId": _COMPACTION,
             "summary": "blocks",
+            **_SHADOW,
             "usage?": ("object", "the tokens that it cost; they count among the session's"),
+            "provider?": ("text", "who summarised"),
+            "model?": ("text", "its model"),
+            "maxTokens?": ("number", "tokens that the answer was allowed"),
+            "pieces?": ("number", "requests that it took"),
         },
     ),
     "compaction/end": Event(
         "A compaction is over.",
-        {"compactionId": _COMPACTION, "turn": "as at its start", "error?": "why it failed"},
+        {
+            "compactionId": _COMPACTION,
+            "turn": "as at its start",
+            "error?": "why it failed; the Surface is as it was",
+            "cancelled?": "it failed because it was cancelled",
+            "trimmed?": "there is no summary: what went was left out",
+            "tokensBefore?": "tokens of a request before it",
+            "tokensAfter?": "tokens of a request after it",
+        },
     ),
-    "compaction/prune": Event("Results of tools were cut to make room.", {}),
+    "compaction/prune": Event(
+        "A node is about to be replaced by a shorter one, or several by a message that says they are left out. The "
+        "replacement is the next event.",
+        {**_SHADOW, "tokens?": "tokens of what replaces it"},
+    ),
     "agent-preset/selected": Event("The preset of the session's agent.", {"agentPreset": "its name"}),
     "sandbox/mode": Event("How commands are confined.", {"mode": "the mode's name"}),
     "plan/mode": Event("Whether the session only plans.", {"active": "whether it does"}),
