@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -61,6 +62,23 @@ def test_a_full_disk_keeps_what_it_took_and_is_usable_again(small_disk: Path) ->
     kept = fill(where, 4_000)
     assert where.verify(SESSION).events == kept > 10
     remount(small_disk, "size=1m")
+    files, loaded = where.open(SESSION)
+    assert (len(loaded.log), loaded.notices, loaded.read_only) == (kept, (), None)
+    files.commit([event(kept, "session/title", {"title": "after", "messageSeqs": []})])
+    files.release()
+    assert where.verify(SESSION).events == kept + 1
+
+
+def test_a_file_that_may_not_grow_keeps_what_it_took(tmp_path: Path) -> None:
+    where, kept = store(tmp_path), -1
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        with suppress(BaseException):
+            kept = fill(where, 2_000)
+        os._exit(kept if 0 < kept < 100 else 255)
+    kept = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert 3 < kept < 100
     files, loaded = where.open(SESSION)
     assert (len(loaded.log), loaded.notices, loaded.read_only) == (kept, (), None)
     files.commit([event(kept, "session/title", {"title": "after", "messageSeqs": []})])

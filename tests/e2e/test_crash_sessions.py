@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 import time
@@ -34,7 +35,7 @@ from tests.support.llm_script import Script, text_of
 from tests.support.mock_llm import MockLlm
 from tests.support.trace import Obj
 
-KILLS = 50
+KILLS = int(os.environ.get("ACP_TEST_KILLS", "50"))
 KEPT_UNTIL_SECONDS = 0.3
 """What was streamed so long before a kill is on the disk."""
 NUMBERS = " ".join(f"w{n}" for n in range(260))
