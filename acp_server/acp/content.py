@@ -92,7 +92,13 @@ def _checked(place: str, data: str, name: str | None) -> NewImage:
     """Return the image that the text stands for; raise RpcError -32602 naming what is wrong with it."""
     if len(data) // 4 * 3 > MOST_BYTES + 2:
         raise invalid(place, f"is an image of more than {MOST_BYTES:,} bytes")
-    content = _decoded(place, data)
+    return checked_image(place, _decoded(place, data), name)
+
+
+def checked_image(place: str, content: bytes, name: str | None) -> NewImage:
+    """Return the image that the bytes are, by any name; raise RpcError -32602 naming the place and what is wrong."""
+    if len(content) > MOST_BYTES:
+        raise invalid(place, f"is an image of more than {MOST_BYTES:,} bytes")
     picture = picture_of(content)
     if picture is None:
         raise invalid(place, f"is none of {', '.join(MEDIA_TYPES)}")

@@ -58,6 +58,7 @@ def run(arguments: Sequence[str]) -> int:
         model=given.model,
         mode=given.mode,
         approve=given.approve,
+        images=tuple(given.image),
         seconds=given.timeout,
     )
     serve = ServeOptions(
@@ -94,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", metavar="PROVIDER/MODEL", help="who answers (default: as configured)")
     add("--mode", choices=MODES, help="how much happens without a question (default: ask)")
     add("--approve", choices=tuple(LEVELS), default="none", help="which questions are answered yes (default: none)")
+    add("--image", metavar="FILE", action="append", default=[], help="an image for the task; may be repeated")
     add("--max-steps", type=_positive(int), metavar="N", help="requests to the model at most")
     add("--timeout", type=_positive(float), metavar="SECONDS", help="how long the run may take")
     add("--cwd", type=os.path.abspath, default=".", metavar="DIR", help="the project (default: here)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -18,6 +19,9 @@ import pytest
 
 from tests.e2e.stage import Stage, script
 from tests.support.launch import REPOSITORY
+from tests.support.llm_script import Script
+from tests.support.mock_llm import KEY, MockLlm
+from tests.support.pictures import png
 
 COMMAND = (sys.executable, "-m", "acp_server", "run")
 SECONDS = 60
@@ -184,6 +188,24 @@ def test_a_level_answers_its_questions_and_no_others(stage: Stage) -> None:
     asked = [line for line in lines(every.stdout) if line["type"] == "permission"]
     assert [(line["tool"], line["allowed"]) for line in asked] == [("write", True), ("bash", True)]
     assert (stage.project / "made").exists()
+
+
+def test_an_image_goes_with_the_task(stage: Stage) -> None:
+    (stage.project / "plot.png").write_bytes(png())
+    (stage.project / "text.png").write_text("no image", "utf-8")
+    with MockLlm(Script([{"text": "A plot."}])) as mock:
+        stage.secrets.append(KEY)
+        env = stage.environment(None, mock.environment("openai"))
+        done = run(stage, "--image", "plot.png", "What is it?", env=env)
+        wrong = run(stage, "--image", "text.png", "What is it?", env=env)
+        (asked,) = mock.asked
+    assert (done.returncode, done.stdout) == (0, "A plot.\n")
+    content = asked.body["messages"][-1]["content"]
+    url = f"data:image/png;base64,{base64.b64encode(png()).decode()}"
+    assert [part["type"] for part in content] == ["text", "image_url"]
+    assert content[1]["image_url"]["url"] == url
+    assert wrong.returncode == 1
+    assert "The file text.png is none of image/png" in wrong.stderr
 
 
 def test_a_stream_is_lines_of_the_schema_that_tell_all(stage: Stage) -> None:

@@ -19,6 +19,7 @@ from acp_server.agent.modes import MODE_EVENT, mode_of
 from acp_server.agent.turns import TurnEnd
 from acp_server.app.core import Core, build_core
 from acp_server.app.headless.approver import Approve, Approver
+from acp_server.app.headless.images import kept_images
 from acp_server.app.headless.options import RunOptions
 from acp_server.app.headless.outcome import READER_GONE, Outcome, outcome_of
 from acp_server.app.headless.report import Facts, Opened, Report, make_report
@@ -31,7 +32,7 @@ from acp_server.jsonrpc.outbox import Outbox
 from acp_server.jsonrpc.pipe_writer import PipeWriter
 from acp_server.jsonrpc.stdio import Stdio
 from acp_server.llm.explain import CallPlace
-from acp_server.messages.blocks import Message, TextBlock, UserSource
+from acp_server.messages.blocks import ImageBlock, Message, TextBlock, UserSource
 from acp_server.session.events import SessionEvent
 from acp_server.session.projections import ProjectionSet
 from acp_server.session.session import Session
@@ -120,19 +121,28 @@ class Run:
         mode = self._options.mode
         if mode is not None and mode != mode_of(agent.session.events):
             agent.session.append(MODE_EVENT, {"preset": mode})
+        images = await self._images(agent)
         ended: asyncio.Future[TurnEnd] = asyncio.get_running_loop().create_future()
         task = self._options.task
         parked = () if task else agent.run_parked()
         if parked:
             agent.follow(parked, ended.set_result)
         elif task or _broke_off(agent.session):
-            message = Message(self._core.ids.new(), "user", (TextBlock(task or GO_ON),), UserSource())
+            message = Message(self._core.ids.new(), "user", (TextBlock(task or GO_ON), *images), UserSource())
             agent.followup(message, ended.set_result)
         else:
             raise ServerError("NOTHING_TO_DO", "No task was given, and the session has none that is unfinished.")
         if self._stopped:
             agent.cancel(BY_USER)
         return await ended
+
+    async def _images(self, agent: Agent) -> tuple[ImageBlock, ...]:
+        if not self._options.images:
+            return ()
+        config = agent.config
+        if not self._core.reachable.info(config).reads_images:
+            raise ServerError("INVALID_IMAGE", f"{config.provider}/{config.model} reads no images.")
+        return await kept_images(agent, self._options.images)
 
     def _place(self, agent: Agent) -> CallPlace:
         config = agent.config
