@@ -49,6 +49,8 @@ class Controller:
         self._untold: list[str] = []
         self._told = 0
         self._stop: Callable[[], None] = _nothing
+        self.roots: tuple[str, ...] = ()
+        """Further directories that the client opened the session with, canonical."""
         self.read_only: str | None = None
         """Why nothing can be added to the session, or None."""
         self.unanswered = False

@@ -6,7 +6,7 @@ Owns when a change is durable and what is sent after it (docs/protocol.md, claus
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from acp_server.acp import params
@@ -16,7 +16,9 @@ from acp_server.acp.failures import invalid, refused
 from acp_server.acp.modes import OPTION, mode_option, modes_block, read_mode
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.options import EFFORT, MODEL, config_options, with_effort, with_model
+from acp_server.acp.reach import NETWORK, network_option, read_reach
 from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
+from acp_server.agent.network import NETWORK_EVENT, Reach, reach_of
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.peer import Inbound
 from acp_server.messages.request import CallConfig
@@ -25,16 +27,22 @@ from acp_server.messages.request import CallConfig
 class OptionRoutes:
     """Routes over the open sessions."""
 
-    def __init__(self, sessions: OpenSessions, access: Access) -> None:
+    def __init__(
+        self, sessions: OpenSessions, access: Access, network: Callable[[], tuple[Reach, bool]] = lambda: ("off", False)
+    ) -> None:
+        """`network` gives what commands reach in a session that says nothing, and whether hosts are listed."""
         self._sessions = sessions
         self._access = access
+        self._network = network
         self._due = False
 
     def options(self, controller: Controller) -> list[dict[str, Any]]:
         """Return the whole list of the session's config options."""
         config = controller.agent.config
         mode = mode_option(mode_of(controller.agent.session.events))
-        return [mode, *config_options(config, self._access.info(config), self._access.offered())]
+        reach = reach_of(controller.agent.session.events)
+        models = config_options(config, self._access.info(config), self._access.offered())
+        return [mode, *models, network_option(reach, *self._network())]
 
     def choices(self, controller: Controller) -> dict[str, Any]:
         """Return what the results that open a session say about what can be chosen in it."""
@@ -64,8 +72,10 @@ class OptionRoutes:
                 self._choose(controller, with_model(config, value, self._access.offered()))
             case "effort":
                 self._choose(controller, with_effort(config, value, self._access.info(config)))
+            case "network":
+                self._reach(controller, read_reach(value, *self._network()))
             case other:
-                raise invalid("configId", f"is {other!r}; known are {OPTION}, {MODEL}, {EFFORT}")
+                raise invalid("configId", f"is {other!r}; known are {OPTION}, {MODEL}, {EFFORT}, {NETWORK}")
         request.after_response(lambda: self._show(controller))
         return self._kept(controller)
 
@@ -90,6 +100,16 @@ class OptionRoutes:
             controller.require_writable()
             if mode != mode_of(controller.agent.session.events):
                 controller.agent.session.append(MODE_EVENT, {"preset": mode})
+        except ServerError as error:
+            raise refused(error) from error
+
+    def _reach(self, controller: Controller, reach: Reach) -> None:
+        """Keep in the log what commands may reach from the next call on."""
+        session = controller.agent.session
+        try:
+            controller.require_writable()
+            if reach != (reach_of(session.events) or self._network()[0]):
+                session.append(NETWORK_EVENT, {"network": reach}, ignorable=True)
         except ServerError as error:
             raise refused(error) from error
 

@@ -5,6 +5,7 @@ The params of the first requests are read by hand, because a person waits for th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,13 +38,13 @@ class StoredSession:
     id: str
     cwd: str
     mcp_servers: tuple[McpServer, ...]
+    roots: tuple[str, ...] = ()
 
 
 def stored_session(params: Params) -> StoredSession:
     """Return the params of `session/load` and `session/resume`; raise RpcError -32602 naming the field."""
     ident = session_id(params)
-    _roots(params)
-    return StoredSession(ident, absolute(params, "cwd"), _servers(params))
+    return StoredSession(ident, absolute(params, "cwd"), _servers(params), _roots(params))
 
 
 def absolute(params: Params, field: str) -> str:
@@ -102,6 +103,7 @@ class NewSession:
 
     cwd: str
     mcp_servers: tuple[McpServer, ...]
+    roots: tuple[str, ...] = ()
 
 
 def new_session(params: Params) -> NewSession:
@@ -110,8 +112,7 @@ def new_session(params: Params) -> NewSession:
     Whether the directory exists is for whoever may look at the disk.
     """
     cwd = absolute(params, "cwd")
-    _roots(params)
-    return NewSession(cwd, _servers(params))
+    return NewSession(cwd, _servers(params), _roots(params))
 
 
 def unused_servers(servers: tuple[McpServer, ...]) -> list[str]:
@@ -119,10 +120,21 @@ def unused_servers(servers: tuple[McpServer, ...]) -> list[str]:
     return [f"The MCP server {server.name!r} is not used: this server has no MCP client." for server in servers]
 
 
-def _roots(params: Params) -> None:
+def real_roots(roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the directories by their canonical names, each once; raise RpcError -32602 for one that is not there."""
+    for n, root in enumerate(roots):
+        if not os.path.isdir(root):  # noqa: PTH112 - pathlib is not on the start path
+            raise invalid(f"additionalDirectories[{n}]", "is no directory that exists")
+    return tuple(dict.fromkeys(map(os.path.realpath, roots)))
+
+
+def _roots(params: Params) -> tuple[str, ...]:
+    found = []
     for place, directory in _entries(params, "additionalDirectories"):
-        if not isinstance(directory, str) or not is_absolute(directory):
+        if not isinstance(directory, str) or "\0" in directory or not is_absolute(directory):
             raise invalid(place, "must be an absolute path")
+        found.append(normal_path(directory))
+    return tuple(found)
 
 
 def _servers(params: Params) -> tuple[McpServer, ...]:

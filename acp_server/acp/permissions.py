@@ -92,6 +92,8 @@ def raw_input(question: Question) -> dict[str, Any]:
         told["paths"] = list(effect.paths)
     if effect.command is not None:
         told["command"] = effect.command
+    if effect.hosts:
+        told["hosts"] = list(effect.hosts)
     if effect.url is not None:
         told["url"] = effect.url
     return told

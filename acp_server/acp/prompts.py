@@ -63,6 +63,7 @@ class Prompts:
         asked = params.new_session(given)
         if not os.path.isdir(asked.cwd):  # noqa: PTH112 - pathlib is not on the start path
             raise invalid("cwd", "is no directory that exists")
+        roots = params.real_roots(asked.roots)
         config = self._access.config()
         try:
             self._ready()
@@ -70,6 +71,7 @@ class Prompts:
             raise refused(error) from error
         header = SessionHeader(id=SessionId(self._ids.new()), created_at=self._clock.now_ms(), cwd=asked.cwd)
         controller = self._sessions.add(self._registry.create(header, config))
+        controller.roots = roots
         for sentence in params.unused_servers(asked.mcp_servers):
             controller.tell(sentence)
         controller.go_live()

@@ -160,6 +160,7 @@ class Stored:
         return {"sessionId": header.id, **self._options.choices(controller)}
 
     async def _open(self, asked: params.StoredSession, request: Inbound, *, replay: bool) -> Mapping[str, Any]:
+        roots = params.real_roots(asked.roots)
         config, reason = self._access.config_or_reason()
         controller = self._sessions.get(asked.id)
         if controller is not None and controller.read_only is not None:
@@ -173,6 +174,7 @@ class Stored:
                 controller.catch_up()
         _require_cwd(asked.cwd, controller.agent.session.header)
         _require_quiet(controller)
+        controller.roots = roots
         if replay:
             await controller.replay()
         controller.go_live()

@@ -66,7 +66,7 @@ def examine(environment: Mapping[str, str], profile: str | None) -> list[Finding
         return [*found, Finding("settings", "wrong", error.message)]
     found.append(_settings(places, tree, profile))
     found += _components(environment, places, tree, profile)
-    return [*found, _store(places), _confinement(environment, places)]
+    return [*found, _store(places), _confinement(environment, places, tree)]
 
 
 def _versions() -> Finding:
@@ -181,14 +181,20 @@ async def _listed(places: Places) -> Finding:
     return Finding("store", "wrong" if page.broken or free < LEAST_FREE else "ok", words, facts)
 
 
-def _confinement(environment: Mapping[str, str], places: Places) -> Finding:
-    """Return which box commands get, found by trying, and why it is no better one."""
+def _confinement(environment: Mapping[str, str], places: Places, tree: Tree) -> Finding:
+    """Return which box commands get, found by trying, why it is no better one, and what they reach."""
     backend = probe(read_host(environment, places.state, (places.state, places.config, places.cache)))
     facts = describe(backend)
     why = "".join(f"; {reason}" for reason in backend.passed_over)
     if backend.kind == "none":
         return Finding("confinement", "missing", f"no sandbox works here, so commands are refused{why}", facts)
-    return Finding("confinement", "ok", f"commands run in {backend.kind} ({facts['enforcement']}){why}", facts)
+    row = next((row.config for row in tree.rows if row.id == "sandbox"), {})
+    reach, hosts = str(row.get("network", "off")), row.get("hosts")
+    facts = {**facts, "network": reach, "hosts": hosts if isinstance(hosts, list) else []}
+    if reach == "allow-list" and backend.enforcement != "full":
+        reach = "off, since this box cannot be held to a list"
+    words = f"commands run in {backend.kind} ({facts['enforcement']}), network {reach}{why}"
+    return Finding("confinement", "ok", words, facts)
 
 
 async def _no_store() -> SessionPersistence:

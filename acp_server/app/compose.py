@@ -12,11 +12,13 @@ from acp_server.acp.prompts import Prompts
 from acp_server.acp.server import Server
 from acp_server.acp.stored import Stored
 from acp_server.agent.agent import Agent
+from acp_server.agent.network import Reach
 from acp_server.app.core import Core, build_core
 from acp_server.app.editor import Editor
 from acp_server.app.log_file import LogFile
 from acp_server.app.options import ServeOptions
 from acp_server.app.places import account_home, find_places
+from acp_server.app.registries import SandboxChoice
 from acp_server.base.values import value
 from acp_server.jsonrpc.connection import Connection
 from acp_server.jsonrpc.outbox import Outbox
@@ -55,7 +57,8 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     sessions = OpenSessions(registry, outbox, lambda: tables.commands.items, core.pictures)
     tables.commands.subscribe(sessions.show_commands)
     registry.observe(created=lambda agent: _greet(agent, core, sessions), disposed=_nothing)
-    choices = OptionRoutes(sessions, login)
+    choices = OptionRoutes(sessions, login, lambda: _network(core))
+    tables.sandboxes.subscribe(choices.show_soon)
     tables.adapters.subscribe(choices.show_soon)
     prompts = Prompts(registry, sessions, login, choices, clock=clock, ids=ids, ready=ready)
     stored = Stored(registry, sessions, login, choices, core.store.result, clock=clock, ids=ids)
@@ -86,6 +89,11 @@ def _greet(agent: Agent, core: Core, sessions: OpenSessions) -> None:
     asyncio.get_running_loop().call_soon(tell)
     agent.session.observe(lambda event: composition.check() if event.type == "turn/start" else None)
     composition.watch()
+
+
+def _network(core: Core) -> tuple[Reach, bool]:
+    choice = core.tables.sandboxes.last or SandboxChoice()
+    return choice.network, bool(choice.hosts)
 
 
 def _nothing(_agent: Agent) -> None:

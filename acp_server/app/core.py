@@ -23,7 +23,7 @@ from acp_server.app.model_facts import NO_FACTS
 from acp_server.app.options import ServeOptions
 from acp_server.app.pictures import Pictures, Remembered
 from acp_server.app.providers import ConfiguredModels, ModelOffer
-from acp_server.app.registries import ConsentChoice, KeeperKit, LogChoice, Registries, StoreEntry
+from acp_server.app.registries import ConsentChoice, KeeperKit, LogChoice, Registries, SandboxChoice, StoreEntry
 from acp_server.app.session_access import SessionAccess, SessionObserver
 from acp_server.app.session_keeper import SessionKeeper
 from acp_server.app.session_tools import ToolSessions
@@ -107,6 +107,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         reads_images=lambda config: reachable.info(config).reads_images,
         front=front,
         remember=lambda: (tables.consents.last or ConsentChoice()).remember,
+        sandbox=lambda: tables.sandboxes.last or SandboxChoice(),
     )
     tables.observers.add(SessionObserver(closed=tools.closed))
 

@@ -189,6 +189,11 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="sandbox",
+        component="acp_server.app.parts.consent:sandbox",
+        config={},
+    ),
+    Row(
         id="tools",
         component="acp_server.app.parts.tools:standard",
         config={},

@@ -55,6 +55,11 @@ class Editor:
 
         return Permissions(self._peer, session_id, wire_id)
 
+    def roots(self, session_id: str) -> tuple[str, ...]:
+        """See Front."""
+        controller = None if self._sessions is None else self._sessions.get(session_id)
+        return () if controller is None else controller.roots
+
     def client(self, session_id: str) -> AcpClient:
         """See Front."""
         from acp_server.acp.client_side import AcpClient  # noqa: PLC0415 - tools are not for the start path

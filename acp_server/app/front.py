@@ -25,6 +25,10 @@ class Front(Protocol):
     def progress(self, session_id: str, call_id: str, text: str) -> None:
         """Show the latest output of a tool call that runs."""
 
+    def roots(self, session_id: str) -> tuple[str, ...]:
+        """Return the further directories of a session, canonical, as the client named them when it opened it."""
+        ...
+
     def client(self, session_id: str) -> ClientSide:
         """Return what the client of a session offers to tools."""
         ...

@@ -38,7 +38,7 @@ TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {"acp": ("base", "acp"), "head
 PROVIDER: Final = "acp_server.app.parts.models:provider"
 _ROW_OF: Final = {"model": "default-model", "persistence": "store"}
 """Settings that are one key of a row."""
-_ROWS_BY_TABLE: Final = ("compaction", "limits", "log", "models", "consent")
+_ROWS_BY_TABLE: Final = ("compaction", "limits", "log", "models", "consent", "sandbox")
 """Tables of the settings that are the config of the row of the same name."""
 
 

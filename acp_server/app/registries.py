@@ -51,6 +51,14 @@ class ConsentChoice:
 
 
 @value
+class SandboxChoice:
+    """What commands may reach, unless a session says otherwise; `hosts` are those of the allow-list."""
+
+    network: Literal["off", "allow-list", "on"] = "off"
+    hosts: tuple[str, ...] = ()
+
+
+@value
 class LogChoice:
     """Where the diagnostic log goes, and how much of it; None leaves it to the command line."""
 
@@ -114,6 +122,7 @@ class Registries:
         self.facts: Registered[ModelFacts] = Registered("model facts")
         self.default_models: Registered[CallConfig] = Registered("default model")
         self.logs: Registered[LogChoice] = Registered("log")
+        self.sandboxes: Registered[SandboxChoice] = Registered("sandbox")
         self.consents: Registered[ConsentChoice] = Registered("consent")
         self.fronts: Registered[str] = Registered("front end", str)
         self.hooks = Hooks()
@@ -201,6 +210,7 @@ class Parts:
         self.facts = Adding(tables.facts, undo)
         self.default_models = Adding(tables.default_models, undo)
         self.logs = Adding(tables.logs, undo)
+        self.sandboxes = Adding(tables.sandboxes, undo)
         self.consents = Adding(tables.consents, undo)
         self.fronts = Adding(tables.fronts, undo)
         self.hooks = HookParts(tables.hooks, undo)

@@ -25,6 +25,7 @@ from acp_server.session.session import Session
 if TYPE_CHECKING:
     from acp_server.agent.consent.approvals import Approvals, Remembered
     from acp_server.agent.toolbox import Toolbox
+    from acp_server.app.registries import SandboxChoice
     from acp_server.tools.tool import AnyTool
 
 
@@ -41,6 +42,7 @@ class ToolSessions:
         reads_images: Callable[[CallConfig], bool],
         front: Front,
         remember: Callable[[], Remembered],
+        sandbox: Callable[[], SandboxChoice],
     ) -> None:
         self._tools = tools
         self._environment = environment
@@ -49,6 +51,7 @@ class ToolSessions:
         self._reads_images = reads_images
         self._front = front
         self._remember = remember
+        self._sandbox = sandbox
         self._open: dict[str, SessionTools] = {}
 
     def open(self, session: Session, journal: Journal, attachments: Attachments) -> SessionTools:
@@ -72,6 +75,8 @@ class ToolSessions:
                 progress=partial(self._front.progress, ident),
                 client=self._front.client(ident),
                 remember=self._remember,
+                sandbox=self._sandbox,
+                roots=partial(self._front.roots, ident),
             )
 
         tools = self._open[ident] = SessionTools(self._tools, make)

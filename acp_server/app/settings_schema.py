@@ -215,6 +215,17 @@ class Consent(Table):
     )
 
 
+class Sandbox(Table):
+    """What commands may touch."""
+
+    network: Literal["off", "allow-list", "on"] | None = Field(
+        None, description="What commands may reach, unless a session says otherwise."
+    )
+    hosts: list[Annotated[str, Field(pattern=r"^(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$")]] = Field(
+        [], description="Hosts of the allow-list: names, or *.suffix for what lies beneath."
+    )
+
+
 class RowTable(Table):
     """One row."""
 
@@ -261,6 +272,7 @@ class Settings(Table):
     compaction: Compaction | None = None
     log: Log | None = None
     consent: Consent | None = None
+    sandbox: Sandbox | None = None
     patch: list[PatchTable] = Field([], description="Changes of the rows that the process is made of.")
 
 
@@ -336,6 +348,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.tools:standard": Nothing,
     f"{_PARTS}.consent:consent": Consent,
     f"{_PARTS}.compaction:keeper": Compaction,
+    f"{_PARTS}.consent:sandbox": Sandbox,
     f"{_PARTS}.prompt:identity": Identity,
     f"{_PARTS}.prompt:project_directory": Nothing,
     f"{_PARTS}.prompt:first_words_title": Nothing,

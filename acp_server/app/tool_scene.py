@@ -8,17 +8,19 @@ from functools import partial
 
 from acp_server.agent.consent.approvals import Approvals, Asker, Remembered
 from acp_server.agent.consent.judge import Surroundings
+from acp_server.agent.network import Reach
 from acp_server.agent.toolbox import Scene, Toolbox
 from acp_server.agent.tools import CallPlace
 from acp_server.app.beside import SessionBeside
 from acp_server.app.kept_rules import RuleFile
 from acp_server.app.places import account_home, find_places
+from acp_server.app.registries import SandboxChoice
 from acp_server.base.ports import Attachments, Ids, Journal
 from acp_server.base.registered import Registered
 from acp_server.messages.request import CallConfig
 from acp_server.sandbox.facts import Host
 from acp_server.sandbox.host import read_host
-from acp_server.sandbox.policy import Policy
+from acp_server.sandbox.policy import Network, Policy
 from acp_server.sandbox.verdict import verdict
 from acp_server.session.session import Session
 from acp_server.tools.client_side import ClientSide
@@ -42,6 +44,8 @@ def make_tools(
     progress: Callable[[str, str], None],
     client: ClientSide,
     remember: Callable[[], Remembered],
+    sandbox: Callable[[], SandboxChoice],
+    roots: Callable[[], tuple[str, ...]],
 ) -> tuple[Toolbox, Approvals]:
     """Return the toolbox of a session and the consent for its calls."""
     workspace = os.path.realpath(session.header.cwd or "/")
@@ -52,7 +56,18 @@ def make_tools(
         call_id = place.call.id
         effect, folder = box.effect(place), beside.folder
         own = (str(folder),) if folder is not None and effect is not None and effect.kind == "read" else ()
-        return Policy(approvals.level(call_id), workspace, allowed_paths=(*approvals.granted(call_id), *own))
+        return Policy(
+            approvals.level(call_id),
+            workspace,
+            roots(),
+            approvals.network(call_id),
+            (*approvals.granted(call_id), *own),
+            approvals.hides_secrets(call_id),
+        )
+
+    def network(reach: Reach | None) -> Network:
+        choice = sandbox()
+        return Network(reach or choice.network, choice.hosts)
 
     def sees() -> bool:
         header = session.request_header()
@@ -60,7 +75,7 @@ def make_tools(
 
     scene = Scene(session, workspace, policy, progress, beside, client=client, keep_image=attachments.put, sees=sees)
     box = Toolbox(tools, scene)
-    outside, secret, protected = (partial(_is, reason, workspace, host) for reason in REASONS)
+    outside, secret, protected = (partial(_is, reason, workspace, roots, host) for reason in REASONS)
     surroundings = Surroundings(outside, secret, protected, beside.holds, os.path.realpath)
     kept = RuleFile(lambda: places.config)
     approvals = Approvals(
@@ -73,12 +88,13 @@ def make_tools(
         kept=kept,
         project=workspace,
         remember=remember,
+        network=network,
     )
     return box, approvals
 
 
-def _is(reason: str, workspace: str, host: Host, path: str) -> bool:
+def _is(reason: str, workspace: str, roots: Callable[[], tuple[str, ...]], host: Host, path: str) -> bool:
     """Return whether the fence would refuse a change of that path for that reason; inside is what is not outside."""
-    refused = verdict("write", os.path.realpath(path), Policy("workspace-write", workspace), host)
+    refused = verdict("write", os.path.realpath(path), Policy("workspace-write", workspace, roots()), host)
     found = refused is not None and refused.reason == reason
     return not found if reason == "outside" else found

@@ -13,7 +13,7 @@ from functools import partial
 
 from acp_server.agent.hooks import Enter, StepPlace
 from acp_server.app.places import account_home, find_places
-from acp_server.base.values import value
+from acp_server.base.values import replace, value
 from acp_server.messages.blocks import Message, PluginSource, TextBlock
 from acp_server.sandbox.confine import Backend
 from acp_server.sandbox.facts import Host
@@ -38,6 +38,7 @@ from acp_server.tools.tool import AnyTool, ToolContext
 
 @value
 class _State:
+    places: tuple[str, ...]
     roots: Roots
     seen: dict[str, Version]
     jobs: SessionJobs
@@ -131,16 +132,19 @@ class ToolStates:
             await asyncio.wait(self._ending)
 
     def _state(self, context: ToolContext) -> _State:
-        state = self._states.get(context.session_id)
+        state, places = self._states.get(context.session_id), (context.policy.workspace, *context.policy.roots)
+        if state is not None and state.places != places:  # the session was opened again with other directories
+            state.roots.close()
+            state = self._states[context.session_id] = replace(state, places=places, roots=Roots(places))
         if state is None:
-            policy, ended = context.policy, list[str]()
+            ended = list[str]()
 
             def tell(job: JobFacts) -> None:
                 ended.append(end_of_job(job.id, job.title, how(job)))
 
             jobs = SessionJobs(BackgroundJobs(on_end=tell))
             seen = dict(seen_before(context.remembered(SEEN)))
-            state = _State(Roots((policy.workspace, *policy.roots)), seen, jobs, ended)
+            state = _State(places, Roots(places), seen, jobs, ended)
             self._states[context.session_id] = state
         return state
 

@@ -88,6 +88,8 @@ class ConfinedCommand:
     network: bool = True
     held: tuple[str, ...] = ()
     quarantine: Quarantine | None = None
+    refused: Callable[[], tuple[str, ...]] = tuple
+    """Lines about hosts that its way out has refused."""
     _endings: list[Callable[[], object]] = field(default_factory=list)
 
     def started(self) -> None:

@@ -17,10 +17,11 @@ NetworkMode: TypeAlias = Literal["off", "allow-list", "on"]
 
 @value
 class Network:
-    """What a command may reach; `hosts` counts for the allow-list alone, each a name or `*.suffix`."""
+    """What a command may reach; `hosts` counts for the allow-list alone, each a name or `*.suffix`, less `denied`."""
 
     mode: NetworkMode = "off"
     hosts: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
 
 
 @value
@@ -29,6 +30,7 @@ class Policy:
 
     `workspace` is the session's directory, `roots` further directories of the person's choice; all are absolute and
     resolved. `allowed_paths` are single protected or secret paths that the person allowed for this call.
+    `hide_secrets` takes the secrets of workspaces away from a command that has no network either.
     """
 
     level: Level
@@ -36,6 +38,7 @@ class Policy:
     roots: tuple[str, ...] = ()
     network: Network = Network()
     allowed_paths: tuple[str, ...] = ()
+    hide_secrets: bool = False
 
 
 def at_most(level: Level, limit: Level) -> Level:

@@ -143,7 +143,7 @@ def _outcome(running: Started, command: ConfinedCommand, code: int, stopped: Sto
         timed_out=stopped == "time",
         cancelled=stopped in ("cancel", "asked"),
         flooded=stopped == "flood",
-        denied=denied,
+        denied=(*denied, *command.refused()),
         changed=running.changed,
     )
 

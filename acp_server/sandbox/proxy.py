@@ -10,6 +10,7 @@ import asyncio
 import os
 import secrets
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
@@ -23,6 +24,8 @@ CONNECT_SECONDS: Final = 20.0
 IDLE_SECONDS: Final = 300.0
 LINGER_SECONDS: Final = 10.0
 _CHUNK: Final = 1 << 16
+_LONGEST_PATH: Final = 100
+_STALE_SECONDS: Final = 60.0
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 
@@ -45,11 +48,13 @@ class AllowListProxy:
         hosts: tuple[str, ...],
         on_decision: Callable[[Decision], None],
         *,
+        denied: tuple[str, ...] = (),
         ports: frozenset[int] = PORTS,
         resolve: Resolve | None = None,
         public: Callable[[str], bool] = is_public,
     ) -> None:
         self._hosts = hosts
+        self._denied = denied
         self._on_decision = on_decision
         self._ports = ports
         self._resolve = resolve or _resolve
@@ -62,9 +67,10 @@ class AllowListProxy:
     async def start(self, directory: str) -> None:
         """Listen on a fresh socket in a directory, made with mode 0700. Raise OSError."""
         os.makedirs(directory, 0o700, exist_ok=True)
+        _sweep(directory)
         self.path = os.path.join(directory, f"{secrets.token_hex(8)}.sock")
         plug = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        plug.bind(self.path)
+        _bind(plug, directory, self.path)
         os.chmod(self.path, 0o600)
         self._server = await asyncio.start_unix_server(self._accept, sock=plug, limit=HEAD_LIMIT)
 
@@ -131,7 +137,7 @@ class AllowListProxy:
 
     async def _judge(self, request: ProxyRequest) -> tuple[str | None, str]:
         """Return the address to connect to, or None, and why."""
-        if not host_allowed(request.host, self._hosts):
+        if not host_allowed(request.host, self._hosts) or host_allowed(request.host, self._denied):
             return None, "host"
         if request.port not in self._ports:
             return None, "port"
@@ -142,6 +148,30 @@ class AllowListProxy:
         if not addresses or not all(self._public(address) for address in addresses):
             return None, "private"
         return addresses[0], "listed"
+
+
+def _bind(plug: socket.socket, directory: str, path: str) -> None:
+    """Bind to a path of any length: a longer one than the kernel takes is named by way of its directory."""
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        plug.bind(path)
+        return
+    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        plug.bind(f"/proc/self/fd/{held}/{os.path.basename(path)}")
+    finally:
+        os.close(held)
+
+
+def _sweep(directory: str) -> None:
+    """Take away the sockets of processes that were killed; a fresh one may be about to listen."""
+    for entry in list(os.scandir(directory)):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as plug:
+            if time.time() - entry.stat(follow_symlinks=False).st_mtime < _STALE_SECONDS:
+                continue
+            try:
+                plug.connect(entry.path)
+            except ConnectionRefusedError:
+                os.unlink(entry.path)
 
 
 async def _resolve(host: str, port: int) -> list[str]:

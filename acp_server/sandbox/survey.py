@@ -158,7 +158,7 @@ def _secrets(policy: Policy, host: Host) -> tuple[tuple[str, ...], tuple[str, ..
         patterns.append(f"/{ROOT_HOME}")
     found = {os.path.realpath(path) for pattern in patterns for path in _expand(pattern)}
     found |= {path for path in (*host.own, *host.sockets) if os.path.exists(path)}
-    if policy.network.mode != "off":
+    if policy.network.mode != "off" or policy.hide_secrets:
         found |= {path for place in (policy.workspace, *policy.roots) for path in _workspace_secrets(place)}
     directories: list[str] = []
     files: list[str] = []

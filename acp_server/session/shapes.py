@@ -128,6 +128,7 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "approval/decided": {"id": _NAME, "outcome": _NAME},
     "approval/rule": {"change": _NAME, "rule": _OBJECT},
     "sandbox/mode": {"mode": _NAME},
+    "sandbox/network": {"network": _NAME},
     "plan/mode": {"active": _FLAG},
 }
 """What each type's fields have to be; one whose name ends in `?` may be absent."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from acp_server.base.errors import ServerError
+from acp_server.base.json_value import JsonObject
 from acp_server.base.values import replace
 from acp_server.messages.blocks import TextBlock
-from acp_server.sandbox.confine import SHELL, Backend, ConfinedCommand, confine
+from acp_server.sandbox.confine import SHELL, Backend, ConfinedCommand
+from acp_server.sandbox.hosts import canonical_host
 from acp_server.sandbox.limits import LIMITS, Limits
+from acp_server.sandbox.policy import Policy
 from acp_server.sandbox.process import CommandOutcome, run_command
 from acp_server.tools.beside import Whole
 from acp_server.tools.bounds import one_line
+from acp_server.tools.boxed import boxed
 from acp_server.tools.jobs import JobsOf
 from acp_server.tools.live_output import LiveOutput
 from acp_server.tools.run import INLINE_BYTES
@@ -34,6 +38,11 @@ class BashArguments(BaseModel):
 
     command: str = Field(min_length=1, max_length=100_000, description="The command line, for bash.")
     description: str | None = Field(default=None, max_length=200, description="What it does, in a few words.")
+    hosts: list[str] = Field(
+        default=[],
+        max_length=20,
+        description="Hosts it must reach over HTTP(S); the person is asked for new ones.",
+    )
     timeout_seconds: int = Field(default=120, ge=1, le=LONGEST_SECONDS, description="When to stop it.")
     background: bool = Field(
         default=False, description="Start it and go on: for servers and watchers. No time limit; see job_output."
@@ -57,7 +66,8 @@ class BashTool:
 
     def effect(self, arguments: BashArguments, cwd: str) -> Effect:  # noqa: ARG002 - the port's signature
         """See Tool."""
-        return Effect("execute", command=arguments.command)
+        hosts = tuple(dict.fromkeys(canonical_host(host) or host for host in arguments.hosts))
+        return Effect("execute", command=arguments.command, hosts=hosts)
 
     def card(self, arguments: BashArguments, cwd: str) -> Card:  # noqa: ARG002 - the port's signature
         """See Tool."""
@@ -73,41 +83,27 @@ class BashTool:
         try:
             backend = await asyncio.to_thread(self._backend)
             spill = await context.beside.new_file()
-            boxed = await _boxed(context, (*SHELL, arguments.command), backend)
+            command = await boxed(context, (*SHELL, arguments.command), backend)
             if arguments.background:
-                return self._started(boxed, spill, arguments, context)
-            outcome = await _shown(boxed, limits_for(arguments.timeout_seconds), spill, context)
+                return self._started(command, spill, arguments, context)
+            outcome = await _shown(command, limits_for(arguments.timeout_seconds), spill, context)
         except ServerError as error:
             raise ToolError(error.code, error.message) from error
         text, output = describe(outcome, arguments.timeout_seconds), outcome.output
         whole = None if output.spill is None else Whole(output.spill, output.total)
         if outcome.timed_out or outcome.flooded or outcome.cancelled:
             raise ToolError("COMMAND_STOPPED", text, whole)
-        return ToolResult((TextBlock(text),), raw_output={"exitCode": outcome.exit_code}, whole=whole)
+        told: JsonObject = {"exitCode": outcome.exit_code, "sandbox": enforced(outcome, context.policy)}
+        return ToolResult((TextBlock(text),), raw_output=told, whole=whole)
 
     def _started(
-        self, boxed: ConfinedCommand, spill: str | None, arguments: BashArguments, context: ToolContext
+        self, command: ConfinedCommand, spill: str | None, arguments: BashArguments, context: ToolContext
     ) -> ToolResult:
         title = one_line(arguments.description or arguments.command, _JOB_TITLE)
-        name = self._jobs_of(context).jobs.start(boxed, title, spill=spill)
+        name = self._jobs_of(context).jobs.start(command, title, spill=spill)
         kept = f" Output beyond 32 KiB goes to {spill}, which you can read." if spill is not None else ""
         text = f"Started {name}. Its end will be told; look at it with job_output, end it with job_stop.{kept}"
         return ToolResult((TextBlock(text),), raw_output={"job": name})
-
-
-async def _boxed(context: ToolContext, argv: Sequence[str], backend: Backend) -> ConfinedCommand:
-    """Return the command in its box; one that nobody waits for any more gives back what it holds."""
-    making = asyncio.ensure_future(asyncio.to_thread(confine, context.policy, argv, context.cwd, backend))
-    try:
-        return await asyncio.shield(making)
-    except asyncio.CancelledError:
-        making.add_done_callback(_give_back)
-        raise
-
-
-def _give_back(making: asyncio.Future[ConfinedCommand]) -> None:
-    if not making.cancelled() and making.exception() is None:
-        making.result().close()
 
 
 def limits_for(seconds: float | None) -> Limits:
@@ -121,14 +117,20 @@ def limits_for(seconds: float | None) -> Limits:
     )
 
 
-async def _shown(boxed: ConfinedCommand, limits: Limits, spill: str | None, context: ToolContext) -> CommandOutcome:
+async def _shown(command: ConfinedCommand, limits: Limits, spill: str | None, context: ToolContext) -> CommandOutcome:
     """Run the command and show its output as it comes."""
     loop = asyncio.get_running_loop()
     live = LiveOutput(context.progress, loop.time, loop.call_later)
     try:
-        return await run_command(boxed, limits=limits, cancel=context.cancel, on_output=live, spill=spill)
+        return await run_command(command, limits=limits, cancel=context.cancel, on_output=live, spill=spill)
     finally:
         live.close()
+
+
+def enforced(outcome: CommandOutcome, policy: Policy) -> JsonObject:
+    """Return what held the command, for programs: level, box, and what it could reach."""
+    network = policy.network.mode if outcome.kind != "none" else "on"
+    return {"level": outcome.level, "box": outcome.kind, "network": network}
 
 
 def describe(outcome: CommandOutcome, limit_seconds: int) -> str:

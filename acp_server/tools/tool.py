@@ -42,13 +42,15 @@ class ToolError(ServerError):
 class Effect:
     """What a call would do, computed from the very arguments that run; consent judges it and shows it.
 
-    `paths` are absolute; `command` is the exact shell text; `url` the exact address.
+    `paths` are absolute; `command` is the exact shell text; `url` the exact address; `hosts` what a command wants to
+    reach.
     """
 
     kind: EffectKind
     paths: tuple[str, ...] = ()
     command: str | None = None
     url: str | None = None
+    hosts: tuple[str, ...] = ()
 
 
 @value

@@ -169,6 +169,7 @@ CEILINGS: dict[str, int] = {
     "docs/log-format.md": 350,
     "docs/event-catalog.md": 1000,
     "docs/llm.md": 200,
+    "docs/sandbox.md": 230,
     "docs/testing.md": 150,
     "docs/glossary.md": 100,
 }

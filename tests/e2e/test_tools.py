@@ -754,3 +754,119 @@ def test_a_yes_for_the_session_comes_back_with_it(play: Play) -> None:
     load(play.client, play.session, play.stage.project)
     play.run(bash("touch made"))
     assert play.client.questions == []
+
+
+# -- the network and further directories
+
+
+REACH = "python3 -c 'import urllib.request as u; u.urlopen(\"http://%s/\", timeout=20)' 2>&1 | tail -1"
+
+
+def choose(play: Play, option: str, value: str) -> Obj:
+    params = {"sessionId": play.session, "configId": option, "value": value}
+    found = play.client.result("session/set_config_option", params)["configOptions"]
+    return next(each for each in found if each["id"] == option)
+
+
+def reopened(play: Play, settings: str, **more: object) -> None:
+    """Go on with other settings, in a fresh session."""
+    (play.stage.state).mkdir(exist_ok=True)
+    (play.stage.state / "settings.toml").write_text(settings)
+    play.restart()
+    session = {"cwd": str(play.stage.project), "mcpServers": [], **more}
+    play.session = str(play.client.result("session/new", session)["sessionId"])
+
+
+def test_a_host_that_is_not_listed_is_refused_by_name_and_asked_when_it_is_wanted(play: Play) -> None:
+    reopened(play, '[sandbox]\nnetwork = "allow-list"\nhosts = ["listed.test"]\n')
+    play.mode("auto")
+    _, (card,) = play.run(bash(REACH % "evil.test"))
+    if card.fields["rawOutput"]["sandbox"]["box"] not in ("bubblewrap", "namespaces"):
+        pytest.skip("an allow-list needs a full box")
+    line = "[sandbox: network denied under workspace-write: evil.test (is not allowed)]"
+    assert (line in shown(card), line in play.results()[0]) == (True, True)
+    assert "can be named in its `hosts`" in shown(card)
+    assert card.fields["rawOutput"]["sandbox"]["network"] == "allow-list"
+    assert play.client.questions == []
+    play.person(choosing("allow-once"))
+    wanting = call("bash", command=REACH % "evil.test", hosts=["Evil.test"])
+    _, (card,) = play.run(wanting)
+    (question,) = play.client.questions
+    asked = question["params"]
+    assert asked["toolCall"]["rawInput"]["reason"] == "It would reach evil.test, which is not allowed so far."
+    assert "may reach listed.test, evil.test alone." in asked["toolCall"]["content"][-1]["content"]["text"]
+    assert [option["kind"] for option in asked["options"]] == ["allow_once", "reject_once"]
+    assert "evil.test (has no address)" in shown(card)
+    say(play, "/permissions deny user fetch evil.test")
+    _, (card,) = play.run(wanting)
+    assert shown(card).endswith("A rule of yours denies requests to evil.test.")
+    assert list((play.stage.state / "sandbox" / "egress").iterdir()) == []
+
+
+def test_the_network_is_the_person_s_choice_and_comes_back_with_the_session(play: Play) -> None:
+    option = choose(play, "network", "on")
+    assert (option["currentValue"], [each["value"] for each in option["options"]]) == ("on", ["off", "on"])
+    refused = play.client.error(
+        "session/set_config_option", {"sessionId": play.session, "configId": "network", "value": "allow-list"}
+    )
+    assert refused["code"] == -32602
+    play.mode("auto")
+    _, (card,) = play.run(bash("true"))
+    assert card.fields["rawOutput"]["sandbox"]["network"] == "on"
+    play.restart()
+    load(play.client, play.session, play.stage.project)
+    assert choose(play, "mode", "plan")["currentValue"] == "plan"
+    _, (card,) = play.run(call("read", path="nothing"))
+    play.mode("auto")
+    _, (card,) = play.run(bash("true"))
+    assert card.fields["rawOutput"]["sandbox"]["network"] == "on"
+    assert choose(play, "network", "off")["currentValue"] == "off"
+    _, (card,) = play.run(bash("true"))
+    assert card.fields["rawOutput"]["sandbox"]["network"] == "off"
+
+
+def test_further_directories_are_inside_for_files_commands_and_consent(play: Play) -> None:
+    beside, outside = play.stage.root / "beside", play.stage.root / "outside"
+    for folder_ in (beside, outside):
+        folder_.mkdir()
+        (folder_ / "a.txt").write_text("one\n")
+    session = {"cwd": str(play.stage.project), "mcpServers": [], "additionalDirectories": [str(beside)]}
+    play.session = str(play.client.result("session/new", session)["sessionId"])
+    play.mode("auto")
+    play.person(choosing("reject-once"))
+    _, cards = play.run(
+        call("read", path=str(beside / "a.txt")),
+        write(str(beside / "b.txt")),
+        bash(f"echo c > {beside}/c.txt"),
+        write(str(beside / ".vscode" / "tasks.json")),
+        call("read", path=str(outside / "a.txt")),
+        write(str(outside / "b.txt")),
+        bash(f"echo c > {outside}/c.txt"),
+    )
+    assert [card.status for card in cards] == ["completed"] * 3 + ["failed"] * 3 + ["completed"]
+    assert not (outside / "c.txt").exists()
+    reasons = [asked["params"]["toolCall"]["rawInput"]["reason"] for asked in play.client.questions]
+    assert [reason.split(" ", 1)[1].split(",")[0] for reason in reasons] == [
+        "decides what other programs do",
+        "lies outside of the session's directories.",
+        "lies outside of the session's directories.",
+    ]
+    assert sorted(path.name for path in beside.iterdir()) == ["a.txt", "b.txt", "c.txt"]
+    play.restart()
+    load(play.client, play.session, play.stage.project)
+    play.person(choosing("reject-once"))
+    _, (card,) = play.run(call("read", path=str(beside / "a.txt")))
+    assert (card.status, len(play.client.questions)) == ("failed", 1)
+    gone = {"cwd": str(play.stage.project), "mcpServers": [], "additionalDirectories": [str(beside / "nothing")]}
+    assert play.client.error("session/new", gone)["code"] == -32602
+
+
+def test_what_nobody_was_asked_about_finds_no_secrets(play: Play) -> None:
+    (play.stage.project / ".env").write_text("KEY=needle\n")
+    (play.stage.project / "a.txt").write_text("needle\n")
+    play.person(choosing("reject-once"))
+    _, cards = play.run(bash("grep -rn needle ."), call("grep", pattern="needle"), bash("cat .env"))
+    if cards[0].fields["rawOutput"]["sandbox"]["box"] not in ("bubblewrap", "namespaces"):
+        pytest.skip("only a full box hides single files")
+    assert ["a.txt" in shown(card) and ".env" not in shown(card) for card in cards[:2]] == [True, True]
+    assert (cards[2].status, len(play.client.questions)) == ("failed", 1)

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias, get_args, get_type_hints
 from acp_server.agent.consent.approvals import Outcome
 from acp_server.agent.consent.grants import Change
 from acp_server.agent.modes import MODES
+from acp_server.agent.network import REACHES
 from acp_server.agent.turns import EndKind
 from acp_server.base.cancel import CancelCause
 from acp_server.base.values import value
@@ -34,7 +35,7 @@ def _one_of(values: tuple[str, ...]) -> str:
 _CAUSES: Final = get_args(get_type_hints(CancelCause)["kind"])
 _PLACE: Final[Mapping[str, Words]] = {"turn": "the turn", "step": "the step in that turn"}
 _CARD: Final = f"`title`, `kind` (one of {_one_of(get_args(CardKind))}), `locations`?, `diffs`?"
-_EFFECT: Final = f"`kind` (one of {_one_of(get_args(EffectKind))}), `paths`?, `command`?, `url`?"
+_EFFECT: Final = f"`kind` (one of {_one_of(get_args(EffectKind))}), `paths`?, `command`?, `url`?, `hosts`?"
 _COMPACTION: Final = "names the compaction"
 _SHADOW: Final = {
     "shadowedRange?": "first and last seq of what is replaced, by position: `start`, `end`",
@@ -51,7 +52,14 @@ GROUPS: Final = (
     ("Tools", ("tool/call", "tool/result", "todo/write", "file/change")),
     (
         "Consent and modes",
-        ("permission/preset", "approval/asked", "approval/decided", "approval/rule", "approval/policy"),
+        (
+            "permission/preset",
+            "approval/asked",
+            "approval/decided",
+            "approval/rule",
+            "approval/policy",
+            "sandbox/network",
+        ),
     ),
     ("Requests", ("request/header", "request/context", "model/selected", "llm/retry", "llm/retry-started")),
     ("Prompts and commands", ("agent/inbox/spliced", "command/run", "command/done")),
@@ -163,6 +171,10 @@ EVENTS: Final[Mapping[str, Event]] = {
             "id": "the question",
             "outcome": f"one of {_one_of(get_args(Outcome))}; those that begin with `allowed` let the call run",
         },
+    ),
+    "sandbox/network": Event(
+        "The person chose what commands may reach, from the next call on. The latest counts.",
+        {"network": f"one of {_one_of(REACHES)}; anything else leaves it to the settings"},
     ),
     "approval/rule": Event(
         "A rule of consent holds, or does not any more. Those of the session's scope are known from here alone.",

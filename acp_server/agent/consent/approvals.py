@@ -7,14 +7,16 @@ to the person is given as a port. docs/tools.md, table C and clauses Q-1 to Q-6.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from acp_server.agent.consent.grants import RULE_EVENT, KeptRules, fold_rule, rule_data, session_rules
-from acp_server.agent.consent.judge import MODE_LEVELS, Surroundings, judge
+from acp_server.agent.consent.harmless import is_harmless, reads_trees
+from acp_server.agent.consent.judge import MODE_LEVELS, OFF, Surroundings, judge
 from acp_server.agent.consent.rules import Rule, Scope
 from acp_server.agent.consent.words import split_command
 from acp_server.agent.hooks import ALLOW, Allow, Ask, Decision, Deny
 from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
+from acp_server.agent.network import NETWORK_EVENT, Reach, reach_of
 from acp_server.agent.tools import CallPlace
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
@@ -22,7 +24,7 @@ from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids, Journal
 from acp_server.base.values import replace, value
 from acp_server.llm.waiting import until
-from acp_server.sandbox.policy import Level
+from acp_server.sandbox.policy import Level, Network
 from acp_server.session.events import SessionEvent
 from acp_server.session.session import Session
 from acp_server.tools.tool import Card, Effect
@@ -52,11 +54,28 @@ class Question:
     """What confines it, one sentence."""
 
 
-BOUNDS: Final[dict[Level, str]] = {
-    "read-only": "It is confined: it may change no file and has no network.",
-    "workspace-write": "It is confined: it may change files of the project only and has no network.",
-    "full-access": "Nothing confines it: it may do whatever you may.",
-}
+def bounds(level: Level, network: Network) -> str:
+    """Return what confines a command, one sentence for the person."""
+    if level == "full-access":
+        return "Nothing confines it: it may do whatever you may."
+    changes = "may change no file" if level == "read-only" else "may change files of the project only"
+    if network.mode == "on":
+        return f"It is confined: it {changes}, and may reach the network."
+    hosts = f"may reach {', '.join(network.hosts)} alone" if network.mode == "allow-list" else "has no network"
+    return f"It is confined: it {changes} and {hosts}."
+
+
+def denied_hosts(rules: tuple[Rule, ...]) -> tuple[str, ...]:
+    """Return the hosts that rules deny."""
+    return tuple(rule.host for rule in rules if rule.subject == "fetch" and rule.verdict == "deny" and rule.host)
+
+
+def with_hosts(network: Network, hosts: tuple[str, ...]) -> Network:
+    """Return the network with further hosts; one that reaches everything stays."""
+    if not hosts or network.mode == "on":
+        return network
+    listed = network.hosts if network.mode == "allow-list" else ()
+    return Network("allow-list", tuple(dict.fromkeys((*listed, *hosts))), network.denied)
 
 
 class Asker(Protocol):
@@ -98,6 +117,7 @@ class Approvals:
         kept: KeptRules,
         project: str,
         remember: Callable[[], Remembered] = lambda: "session",
+        network: Callable[[Reach | None], Network] = lambda _reach: OFF,
     ) -> None:
         self._session = session
         self._tools = tools
@@ -108,9 +128,13 @@ class Approvals:
         self._kept = kept
         self._project = project
         self._remember = remember
+        self._network = network
+        self._reach = reach_of(session.events)
         self._session_rules = list(session_rules(session.events.milestones()))
         self._granted: dict[str, tuple[str, ...]] = {}
         self._levels: dict[str, Level] = {}
+        self._networks: dict[str, Network] = {}
+        self._hiding: set[str] = set()
         self._mode: Mode = mode_of(session.events)
         session.observe(self._follow)
 
@@ -140,6 +164,14 @@ class Approvals:
         effect = self._tools.effect(place)
         return effect is not None and judge(self._mode, effect, self.rules, self._places).answer == "ask"
 
+    def network(self, call_id: str) -> Network:
+        """Return what that call may reach, as it was judged or asked."""
+        return self._networks.get(call_id, OFF)
+
+    def hides_secrets(self, call_id: str) -> bool:
+        """Return whether that call reads whole directories though nobody was asked: then no secret is among them."""
+        return call_id in self._hiding
+
     async def guard(self, place: CallPlace, before: Decision) -> Decision:
         """Return what becomes of the call; a hook before may forbid it or insist on a question, never allow it."""
         effect = self._tools.effect(place)
@@ -147,12 +179,24 @@ class Approvals:
             return before
         self._levels[place.call.id] = MODE_LEVELS[self._mode]
         try:
-            decision = judge(self._mode, effect, self.rules, self._places)
+            rules, network = self.rules, self._network(self._reach)
+            decision = judge(self._mode, effect, rules, self._places, network)
         except ServerError as error:  # rules that cannot be read may have denied it
             return Deny(error.message)
         if decision.answer == "deny":
             return Deny(decision.reason)
+        self._bound(place.call.id, effect, rules, network, widened=decision.answer == "allow")
         return Ask(decision.reason) if decision.answer == "ask" else before
+
+    def _bound(self, call_id: str, effect: Effect, rules: tuple[Rule, ...], network: Network, *, widened: bool) -> None:
+        """Keep what a command may reach: nothing in plan mode, and its own hosts where they are allowed."""
+        if effect.kind != "execute":
+            return
+        network = OFF if self._mode == "plan" else network
+        network = replace(network, denied=denied_hosts(rules))
+        self._networks[call_id] = with_hosts(network, effect.hosts) if widened else network
+        if self._mode != "full" and is_harmless(effect.command or "") and reads_trees(effect.command or ""):
+            self._hiding.add(call_id)
 
     async def ask(self, place: CallPlace, reason: str, cancel: CancelToken) -> Decision:
         """Put the question and return Allow or Deny; both question and answer are durable before the call can run.
@@ -167,7 +211,8 @@ class Approvals:
         question = Question(
             place.call.id, place.call.name, effect, self._tools.card(place), reason, rule, self._project
         )
-        question = replace(question, bounds=BOUNDS[self.level(place.call.id)])
+        reached = with_hosts(self.network(place.call.id), effect.hosts)
+        question = replace(question, bounds=bounds(self.level(place.call.id), reached))
         ident = self._ids.new()
         self._session.append("approval/asked", _asked(ident, place, question))
         try:
@@ -183,6 +228,7 @@ class Approvals:
             self._keep(rule)
         if isinstance(answer, Allow):
             self._granted[place.call.id] = effect.paths
+            self._networks[place.call.id] = with_hosts(self.network(place.call.id), effect.hosts)
         return answer
 
     def _rule_for(self, effect: Effect) -> Rule | None:
@@ -207,9 +253,13 @@ class Approvals:
             self._mode = mode_of(self._session.events)
         elif event.type == RULE_EVENT:
             fold_rule(self._session_rules, event)
+        elif event.type == NETWORK_EVENT:
+            self._reach = reach_of(self._session.events)
         elif event.type == "step/end":
             self._granted.clear()
             self._levels.clear()
+            self._networks.clear()
+            self._hiding.clear()
 
     def _decided(self, ident: str, outcome: Outcome) -> None:
         self._session.append("approval/decided", {"id": ident, "outcome": outcome})
@@ -229,6 +279,8 @@ def _asked(ident: str, place: CallPlace, question: Question) -> dict[str, JsonVa
     effect: dict[str, JsonValue] = {"kind": question.effect.kind}
     if question.effect.paths:
         effect["paths"] = list(question.effect.paths)
+    if question.effect.hosts:
+        effect["hosts"] = list(question.effect.hosts)
     told = (("command", question.effect.command), ("url", question.effect.url))
     effect |= {key: text for key, text in told if text is not None}
     return {

@@ -83,6 +83,15 @@ def is_harmless(command: str) -> bool:
     return parts is not None and all(_only_looks(words) for words in parts)
 
 
+def reads_trees(command: str) -> bool:
+    """Return whether a command that only looks reads files that it does not name: those of whole directories."""
+    for words in split_command(command) or ():
+        flags = {word for word in words if word.startswith("-")}
+        if words[0] == "rg" or (words[0] in ("grep", "diff") and any("r" in flag for flag in flags)):
+            return True
+    return False
+
+
 def command_name(words: Words) -> Words:
     """Return the words that name what runs: two for a program with subcommands, else one."""
     return words[:2] if words[0] == "git" else words[:1]

@@ -14,7 +14,8 @@ from acp_server.agent.consent.harmless import is_harmless
 from acp_server.agent.consent.rules import Rule, Verdict, judge_command, judge_host, judge_path
 from acp_server.agent.modes import Mode
 from acp_server.base.values import value
-from acp_server.sandbox.policy import Level
+from acp_server.sandbox.hosts import canonical_host, host_allowed
+from acp_server.sandbox.policy import Level, Network
 from acp_server.tools.tool import Effect
 
 MODE_LEVELS: Final[dict[Mode, Level]] = {
@@ -23,6 +24,7 @@ MODE_LEVELS: Final[dict[Mode, Level]] = {
     "plan": "read-only",
     "full": "full-access",
 }
+OFF: Final = Network()
 Answer: TypeAlias = Literal["allow", "deny", "ask"]
 
 
@@ -50,8 +52,8 @@ class Surroundings:
 ALLOW: Final = Decision("allow", "It is allowed in this mode.")
 
 
-def judge(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surroundings) -> Decision:
-    """Return what becomes of a call with that effect."""
+def judge(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surroundings, network: Network = OFF) -> Decision:
+    """Return what becomes of a call with that effect; `network` is what commands may reach without a question."""
     match effect.kind:
         case "none":
             return ALLOW
@@ -60,7 +62,7 @@ def judge(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surrounding
         case "edit":
             return _judge_edit(mode, effect, rules, places)
         case "execute":
-            return _judge_command(mode, effect.command or "", rules)
+            return _judge_hosts(mode, effect.hosts, rules, network) or _judge_command(mode, effect.command or "", rules)
         case "fetch":
             return _judge_fetch(mode, effect.url or "", rules)
 
@@ -111,6 +113,22 @@ def _judge_command(mode: Mode, command: str, rules: Sequence[Rule]) -> Decision:
     if mode == "full":
         return Decision("ask", "It would run without any confinement.", rememberable=True)
     return Decision("ask", "Each command that does more than look is asked in this mode.", rememberable=True)
+
+
+def _judge_hosts(mode: Mode, hosts: Sequence[str], rules: Sequence[Rule], network: Network) -> Decision | None:
+    """Return what becomes of a command because of the hosts that it wants to reach, None when they decide nothing."""
+    for host in hosts:
+        if canonical_host(host) != host:
+            return Decision("deny", f"{host} is no host's name.")
+        if judge_host(rules, host) == "deny":
+            return Decision("deny", f"A rule of yours denies requests to {host}.")
+    if mode == "plan" and hosts:
+        return Decision("deny", "In plan mode nothing is reached.")
+    if mode == "full" or network.mode == "on":
+        return None
+    listed = network.hosts if network.mode == "allow-list" else ()
+    beyond = [host for host in hosts if not host_allowed(host, listed) and judge_host(rules, host) != "allow"]
+    return Decision("ask", f"It would reach {', '.join(beyond)}, which is not allowed so far.") if beyond else None
 
 
 def _judge_fetch(mode: Mode, url: str, rules: Sequence[Rule]) -> Decision:

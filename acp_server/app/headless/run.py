@@ -70,6 +70,10 @@ class Headless:
     def progress(self, session_id: str, call_id: str, text: str) -> None:
         """See Front; the result has the whole output."""
 
+    def roots(self, session_id: str) -> tuple[str, ...]:  # noqa: ARG002 - likewise
+        """See Front."""
+        return ()
+
     def client(self, session_id: str) -> ClientSide:  # noqa: ARG002 - likewise
         """See Front."""
         return NO_CLIENT

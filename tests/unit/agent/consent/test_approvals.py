@@ -19,6 +19,7 @@ from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.base.values import replace
 from acp_server.messages.blocks import ToolCallBlock
+from acp_server.sandbox.policy import Network
 from acp_server.session.header import SessionHeader
 from acp_server.session.session import Session
 from acp_server.tools.tool import Card, Effect
@@ -326,3 +327,26 @@ async def test_a_path_is_denied_by_where_it_leads() -> None:
     places = replace(PLACES, canonical=lambda path: path.replace("/p/link", "/p/real"))
     denied = [judge("auto", edit(path), rules, places).answer for path in ("/p/link/a", "/p/real/a", "/p/other")]
     assert denied == ["deny", "deny", "allow"]
+
+
+async def test_a_command_reaches_its_hosts_once_they_are_allowed_and_no_others() -> None:
+    desk = Desk("allowed-once", "rejected", rules=[Rule("deny", "fetch", "user", host="bad.test")])
+    wanting = Effect("execute", command="make", hosts=("a.test",))
+    for ident in ("c", "d"):
+        await desk.approvals.guard(desk.place(wanting, ident), ALLOW)
+        await desk.put(wanting, ident=ident)
+    assert (
+        desk.questions[0].bounds
+        == "It is confined: it may change files of the project only and may reach a.test alone."
+    )
+    assert desk.approvals.network("c") == Network("allow-list", ("a.test",), ("bad.test",))
+    assert [desk.approvals.network(ident).mode for ident in ("d", "other")] == ["off", "off"]
+    desk.session.append("step/end", {"turn": 1, "step": 1})
+    assert desk.approvals.network("c") == Network()
+
+
+async def test_what_nobody_was_asked_about_finds_no_secrets() -> None:
+    desk = Desk()
+    for ident, text in (("c", "grep -rn a ."), ("d", "grep -n a b"), ("e", "make; grep -r a .")):
+        await desk.approvals.guard(desk.place(command(text), ident), ALLOW)
+    assert [desk.approvals.hides_secrets(ident) for ident in ("c", "d", "e")] == [True, False, False]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_server.agent.consent.harmless import is_harmless
+from acp_server.agent.consent.harmless import is_harmless, reads_trees
 from acp_server.agent.consent.words import LONGEST, split_command
 
 DATA = Path(__file__).parent / "data"
@@ -71,3 +71,11 @@ def test_words_are_what_a_shell_makes_of_them() -> None:
         ("ls",),
         ("pwd",),
     )
+
+
+def test_commands_that_read_what_they_do_not_name() -> None:
+    trees = ["grep -r a .", "ls; grep -rn a .", "rg a", "diff -ru a b", "cat a | grep -rin b ."]
+    assert [reads_trees(command) for command in trees] == [True] * 5
+    assert [reads_trees(command) for command in ("grep -n a b", "cat a", "diff a b", "ls -ltr", "x $(rg a)")] == [
+        False
+    ] * 5

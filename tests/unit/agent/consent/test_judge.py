@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from acp_server.agent.consent.judge import MODE_LEVELS, Answer, Surroundings, judge
+from acp_server.agent.consent.judge import MODE_LEVELS, OFF, Answer, Decision, Surroundings, judge
 from acp_server.agent.consent.rules import Rule
 from acp_server.agent.modes import MODES, Mode
+from acp_server.sandbox.policy import Network
 from acp_server.tools.tool import Effect
 
 PLACES = Surroundings(
@@ -133,3 +134,37 @@ def test_a_rule_allows_one_host() -> None:
     ]
     answers = [judge("ask", Effect("fetch", url=f"https://{host}/"), allowed, PLACES).answer for host in hosts]
     assert answers == ["allow", "ask", "ask", "ask", "ask"]
+
+
+LISTED = Network("allow-list", ("listed.test", "*.many.test"))
+NAMED = Rule("allow", "fetch", "user", host="named.test")
+BANNED = Rule("deny", "fetch", "user", host="banned.test")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "network", "answers"),
+    [
+        (("evil.test",), OFF, ("ask", "ask", "deny", "ask")),
+        (("evil.test",), LISTED, ("ask", "ask", "deny", "ask")),
+        (("listed.test", "a.many.test", "named.test"), LISTED, ("ask", "allow", "deny", "ask")),
+        (("listed.test",), OFF, ("ask", "ask", "deny", "ask")),
+        (("evil.test",), Network("on"), ("ask", "allow", "deny", "ask")),
+        (("banned.test",), Network("on"), ("deny", "deny", "deny", "deny")),
+        (("127.0.0.1",), LISTED, ("deny", "deny", "deny", "deny")),
+        (("*.test",), LISTED, ("deny", "deny", "deny", "deny")),
+        (("Listed.test",), LISTED, ("deny", "deny", "deny", "deny")),
+    ],
+)
+def test_a_command_reaches_what_is_listed_or_asks(
+    hosts: tuple[str, ...], network: Network, answers: tuple[Answer, ...]
+) -> None:
+    effect, rules = Effect("execute", command="make", hosts=hosts), (NAMED, BANNED)
+    assert (
+        tuple(judge(mode, effect, rules, PLACES, network).answer for mode in ("ask", "auto", "plan", "full")) == answers
+    )
+
+
+def test_reaching_further_is_asked_whatever_rule_allows_the_command_and_is_never_remembered() -> None:
+    rules = (Rule("allow", "command", "user", words=("make",)),)
+    decision = judge("ask", Effect("execute", command="make", hosts=("evil.test",)), rules, PLACES)
+    assert decision == Decision("ask", "It would reach evil.test, which is not allowed so far.")
