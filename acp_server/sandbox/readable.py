@@ -57,11 +57,11 @@ class ReadableText:
         if not last:
             cut = _UNFINISHED.search(text) if "\x1b" in text else None
             at = cut.start() if cut and len(text) - cut.start() <= _HELD_MOST else len(text)
-            if at == len(text) and text.endswith("\r"):
-                at -= 1
             text, self._held = text[:at], text[at:]
         if "\x1b" in text:
             text = _SEQUENCE.sub("", text)
+        if not last and text.endswith("\r"):  # a line feed may follow, behind sequences that are left out
+            text, self._held = text[:-1], f"\r{self._held}"
         return text.replace("\r\n", "\n").replace("\r", "\n").translate(_SHOWN)
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_server.sandbox.readable import ReadableText, readable
@@ -30,6 +30,7 @@ def test_output_becomes_text(data: bytes, text: str) -> None:
     assert readable(data) == text
 
 
+@example([b"\r", b"\x1b[3", b"1m", b"\n"])
 @given(
     st.lists(st.sampled_from([b"\x1b[3", b"1m", b"\x1b]0;", b"t\x07", b"\xc3", b"\xa4", b"\r", b"\n", b"a", b"\xff"]))
 )

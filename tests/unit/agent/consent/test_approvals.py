@@ -335,10 +335,8 @@ async def test_a_command_reaches_its_hosts_once_they_are_allowed_and_no_others()
     for ident in ("c", "d"):
         await desk.approvals.guard(desk.place(wanting, ident), ALLOW)
         await desk.put(wanting, ident=ident)
-    assert (
-        desk.questions[0].bounds
-        == "It is confined: it may change files of the project only and may reach a.test alone."
-    )
+    told = "It is confined: it may change files of the project only and may reach a.test alone."
+    assert desk.questions[0].bounds == told
     assert desk.approvals.network("c") == Network("allow-list", ("a.test",), ("bad.test",))
     assert [desk.approvals.network(ident).mode for ident in ("d", "other")] == ["off", "off"]
     desk.session.append("step/end", {"turn": 1, "step": 1})
