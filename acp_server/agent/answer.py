@@ -14,7 +14,7 @@ from typing import Final
 from acp_server.agent.hooks import wrap_stream
 from acp_server.agent.request import options_from_log
 from acp_server.agent.services import AgentServices, TurnPlace
-from acp_server.base.cancel import Cancelled, CancelToken
+from acp_server.base.cancel import CancelCause, Cancelled, CancelToken
 from acp_server.base.json_value import JsonValue
 from acp_server.llm.retry import plan_retry
 from acp_server.llm.runtime import LlmRuntime, PreparedCall
@@ -38,6 +38,14 @@ class ModelFailed(Exception):  # noqa: N818 - it carries a failure, which is tol
     def __init__(self, failure: LlmFailure, usage: TokenUsage | None = None) -> None:
         super().__init__(failure.message)
         self.failure = failure
+        self.usage = usage
+
+
+class AnswerCancelled(Cancelled):
+    """The turn was cancelled; `usage` is what the attempt reported until then when no message tells of it."""
+
+    def __init__(self, cause: CancelCause, usage: TokenUsage | None) -> None:
+        super().__init__(cause)
         self.usage = usage
 
 
@@ -76,7 +84,8 @@ class AnswerSource:
             delay = self._delay(call, attempt, failure, retry + 1, self.services.clock.now_ms() - began)
             if delay is None:
                 told = self._keep_visible(attempt, call.config)
-                self.cancel.raise_if_cancelled()
+                if self.cancel.cause is not None:
+                    raise AnswerCancelled(self.cancel.cause, None if told else attempt.assembler.usage)
                 raise ModelFailed(failure, None if told else attempt.assembler.usage)
             retry += 1
             usage = attempt.assembler.usage

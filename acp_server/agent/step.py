@@ -46,7 +46,9 @@ class Step:
     """Whether the provider said how many tokens the request had."""
 
     async def run(self) -> TurnEnd | None:
-        """Ask the model, log its answer, run its calls; return the turn's end, or None when results wait for it.
+        """Ask the model, log its answer, run its calls; return the turn's end.
+
+        None when the turn goes on: results wait for the model, or it has paused.
 
         Raises:
             Cancelled: the turn was cancelled.
@@ -68,6 +70,8 @@ class Step:
             return TurnEnd("refusal")
         if attempt.finish.kind == "max-tokens":
             return TurnEnd("max-tokens")
+        if attempt.finish.kind == "pause":
+            return None  # what was said is on the Surface, so the next request carries it back
         calls = [block for block in blocks if isinstance(block, ToolCallBlock)]
         return await self._run_calls(calls) if calls else COMPLETED
 

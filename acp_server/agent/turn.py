@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from acp_server.agent.answer import ModelFailed
+from acp_server.agent.answer import AnswerCancelled, ModelFailed
 from acp_server.agent.contexts import snapshot
 from acp_server.agent.hooks import Reject, StepPlace, before_the_end, enter_step
 from acp_server.agent.inbox import Inbox
@@ -48,7 +48,7 @@ class Turn:
     step: int = 0
     requested: bool = False
     untold: TokenUsage | None = None
-    """What a failed attempt used that left no message."""
+    """What a failed or cancelled attempt used that left no message."""
 
     async def run(self) -> TurnEnd:
         """Run to the end, append `turn/end`, make it durable; return how it ended."""
@@ -76,6 +76,9 @@ class Turn:
     async def _contained(self) -> TurnEnd:
         try:
             return await self._steps()
+        except AnswerCancelled as cancelled:
+            self.untold = cancelled.usage
+            return TurnEnd("aborted", cause=cancelled.cause)
         except Cancelled as cancelled:
             return TurnEnd("aborted", cause=cancelled.cause)
         except ModelFailed as failed:

@@ -89,7 +89,7 @@ def _settled(finish: FinishChunk, cancel: CancelToken, *, said: bool) -> FinishC
         return ABORTED
     if finish.kind == "error":
         return finish if finish.failure is not None else replace(finish, failure=_UNTOLD)
-    if not said and finish.kind in ("stop", "tool-calls"):
+    if not said and finish.kind in ("stop", "pause", "tool-calls"):
         return EMPTY
     return finish if finish.failure is None else replace(finish, failure=None)
 

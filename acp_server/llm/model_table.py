@@ -22,6 +22,10 @@ _CLAUDE_XHIGH: Final = ("low", "medium", "high", "xhigh", "max")
 _GPT: Final = ("off", "low", "medium", "high", "xhigh")
 _GPT_MAX: Final = (*_GPT, "max")
 _GEMINI: Final = ("low", "medium", "high")
+_ALWAYS: Final = ("low", "high", "max")
+"""Of models that always think."""
+_QWEN: Final = ("off", "low", "medium", "xhigh")
+_MISTRAL: Final = ("off", "high")
 
 _MILLION: Final = 1_000_000
 _BINARY_MILLION: Final = 1_048_576
@@ -114,7 +118,8 @@ def _google() -> Iterator[ModelInfo]:
 
 
 def _kimi() -> Iterator[ModelInfo]:
-    yield ModelInfo("kimi", "kimi-k3", "Kimi K3", _BINARY_MILLION, None, _IMAGES, prices=Prices(3, 15, 0.3, 3))
+    k3 = Prices(3, 15, 0.3, 3)
+    yield ModelInfo("kimi", "kimi-k3", "Kimi K3", _BINARY_MILLION, None, _IMAGES, _ALWAYS, "max", k3)
     for name, prices in (("K2.7 Code", Prices(0.95, 4, 0.19)), ("K2.6", Prices(0.95, 4, 0.16))):
         ident = f"kimi-{name.lower().replace(' ', '-')}"
         yield ModelInfo("kimi", ident, f"Kimi {name}", 262_144, None, _IMAGES, prices=prices)
@@ -122,28 +127,29 @@ def _kimi() -> Iterator[ModelInfo]:
 
 def _glm() -> Iterator[ModelInfo]:
     large = Prices(1.4, 4.4, 0.26)
-    yield ModelInfo("glm", "glm-5.3", "GLM-5.3", _MILLION, 128_000, _TEXT, prices=large)
+    yield ModelInfo("glm", "glm-5.3", "GLM-5.3", _MILLION, 128_000, _TEXT, _ALWAYS, "max", large)
     flash = Prices(0.15, 0.5, 0.03)
-    yield ModelInfo("glm", "glm-5.3-flash", "GLM-5.3 Flash", _BINARY_MILLION, 128_000, _IMAGES, prices=flash)
+    yield ModelInfo("glm", "glm-5.3-flash", "GLM-5.3 Flash", _BINARY_MILLION, 128_000, _IMAGES, _ALWAYS, "max", flash)
     yield ModelInfo("glm", "glm-5.2", "GLM-5.2", _MILLION, 128_000, _TEXT, prices=large)
     yield ModelInfo("glm", "glm-5.1", "GLM-5.1", 200_000, 128_000, _TEXT, prices=large)
 
 
 def _qwen() -> Iterator[ModelInfo]:
-    for name, output, inputs, prices in (
-        ("3.8 Max", 131_072, _IMAGES, Prices(2, 6, 0.25)),
-        ("3.8 Flash", 131_072, _IMAGES, Prices(0.15, 0.47, 0.016, 0.2)),
-        ("3.7 Max", 65_536, _TEXT, Prices(2.5, 7.5, 0.5, 3.125)),
+    for name, output, inputs, efforts, prices in (
+        ("3.8 Max", 131_072, _IMAGES, _QWEN, Prices(2, 6, 0.25)),
+        ("3.8 Flash", 131_072, _IMAGES, (), Prices(0.15, 0.47, 0.016, 0.2)),
+        ("3.7 Max", 65_536, _TEXT, (), Prices(2.5, 7.5, 0.5, 3.125)),
     ):
         ident = f"qwen{name.lower().replace(' ', '-')}"
-        yield ModelInfo("qwen", ident, f"Qwen{name}", _MILLION, output, inputs, prices=prices)
+        effort = "xhigh" if efforts else None
+        yield ModelInfo("qwen", ident, f"Qwen{name}", _MILLION, output, inputs, efforts, effort, prices)
 
 
 def _mistral() -> Iterator[ModelInfo]:
-    for ident, name, window, inputs, prices in (
-        ("mistral-large-4", "Mistral Large 4", _BINARY_MILLION, _IMAGES, Prices(0.7, 2.1, 0.07)),
-        ("mistral-medium-latest", "Mistral Medium", 262_144, _IMAGES, Prices(1.5, 7.5, 0.15)),
-        ("mistral-small-latest", "Mistral Small", 262_144, _IMAGES, Prices(0.15, 0.6, 0.015)),
-        ("devstral-latest", "Devstral", 262_144, _TEXT, Prices(0.4, 2, 0.04)),
+    for ident, name, window, inputs, efforts, prices in (
+        ("mistral-large-4", "Mistral Large 4", _BINARY_MILLION, _IMAGES, (), Prices(0.7, 2.1, 0.07)),
+        ("mistral-medium-latest", "Mistral Medium", 262_144, _IMAGES, _MISTRAL, Prices(1.5, 7.5, 0.15)),
+        ("mistral-small-latest", "Mistral Small", 262_144, _IMAGES, _MISTRAL, Prices(0.15, 0.6, 0.015)),
+        ("devstral-latest", "Devstral", 262_144, _TEXT, (), Prices(0.4, 2, 0.04)),
     ):
-        yield ModelInfo("mistral", ident, name, window, None, inputs, prices=prices)
+        yield ModelInfo("mistral", ident, name, window, None, inputs, efforts, None, prices)

@@ -89,12 +89,15 @@ class LlmFailure:
     request_id: str | None = None
 
 
-FinishKind: TypeAlias = Literal["stop", "tool-calls", "max-tokens", "refusal", "aborted", "error"]
+FinishKind: TypeAlias = Literal["stop", "pause", "tool-calls", "max-tokens", "refusal", "aborted", "error"]
 
 
 @value
 class FinishChunk:
-    """How the stream ended; `failure` is there for aborted and error, and only then."""
+    """How the stream ended; `failure` is there for aborted and error, and only then.
+
+    After `pause` the model has more to say and waits to be asked again with what it said so far.
+    """
 
     kind: FinishKind
     failure: LlmFailure | None = None

@@ -70,6 +70,17 @@ def test_each_finish_has_its_stop_reason(stage: Stage, mock: MockLlm, finish: st
     assert (stop_reason(answer), client.said(turn)) == (reason, "so far")
 
 
+def test_a_model_that_pauses_goes_on_in_the_same_turn(stage: Stage, mock: MockLlm) -> None:
+    said: Obj = {"text": "I look, ", "finish": "pause_turn"}
+    client, session = open_session(stage, mock, said, {"text": "and found it."}, {"text": "ok"}, provider="anthropic")
+    answer, turn = client.prompt(session, "Find it.")
+    assert (stop_reason(answer), client.said(turn)) == ("end_turn", "I look, and found it.")
+    client.prompt(session, "Thanks.")
+    talks = [[(m["role"], text_of(m["content"])) for m in a.messages if m["role"] != "system"] for a in mock.asked]
+    assert talks[1] == [("user", "Find it."), ("assistant", "I look, ")]
+    assert talks[2] == [*talks[1], ("assistant", "and found it."), ("user", "Thanks.")]
+
+
 def test_a_refused_exchange_is_not_in_the_next_request(stage: Stage, mock: MockLlm) -> None:
     client, session = open_session(stage, mock, {"text": "no", "finish": "content_filter"}, {"text": "yes"})
     client.prompt(session, "Something forbidden.")

@@ -153,11 +153,11 @@ class Answer:
         EMPTY_RESPONSE.
         """
         self.end_all(out)
-        if kind in ("stop", "tool-calls"):
+        if kind in ("stop", "pause", "tool-calls"):
             if not self.filled:
                 self.fail(out, LlmFailure("EMPTY_RESPONSE", "The model server sent an answer without content."))
                 return
-            kind = "tool-calls" if self.has_calls else "stop"
+            kind = "tool-calls" if self.has_calls else "pause" if kind == "pause" else "stop"
         self._finish(out, FinishChunk(kind, None, replay_state))
 
     def fail(self, out: list[StreamChunk], failure: LlmFailure) -> None:

@@ -187,6 +187,24 @@ async def test_a_permanent_failure_ends_the_turn_and_the_next_prompt_works() -> 
     assert await rig.run("two") == COMPLETED
 
 
+async def test_a_model_that_pauses_is_asked_again_with_what_it_said() -> None:
+    rig = Rig([text("I look", FinishChunk("pause")), text("and found it.")])
+    assert await rig.run("find it") == COMPLETED
+    assert [words(message) for message in rig.session.messages()] == ["find it", "I look", "and found it."]
+    assert [words(message) for message in rig.model.asked[1].messages] == ["find it", "I look"]
+    assert rig.types().count("turn/start") == 1
+
+
+async def test_what_a_cancelled_answer_had_used_is_told() -> None:
+    rig = Rig([(UsageChunk(TokenUsage(7, 1)), HANG)])
+    rig.say("one")
+    await rig.settle()
+    rig.agent.cancel(BY_USER)
+    await rig.agent.when_idle()
+    ended = list(rig.session.events.since(0))[-1]
+    assert (ended.type, ended.data["usage"]) == ("turn/end", {"inputTokens": 7, "outputTokens": 1})
+
+
 @pytest.mark.parametrize("shown", [(), (TextDelta(0, "  \n"),)])
 async def test_cancel_before_anything_was_visible_leaves_no_message(shown: tuple[TextDelta, ...]) -> None:
     rig = Rig([(*shown, HANG)])

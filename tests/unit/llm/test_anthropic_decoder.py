@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol
-from acp_server.messages.blocks import ReasoningBlock, TextBlock, ToolCallBlock
+from acp_server.messages.blocks import Message, ModelSource, ReasoningBlock, TextBlock, ToolCallBlock, UserSource
 from acp_server.messages.chunks import FinishChunk, TokenUsage, UsageChunk
+from acp_server.messages.request import CallConfig, GenerateOptions
 from tests.unit.llm.decoding import blocks, decode, document, failure
 
 ANTHROPIC = AnthropicProtocol()
@@ -61,12 +62,52 @@ def test_a_calls_input_may_come_at_its_start_and_servers_own_blocks_are_passed_o
     assert chunks[-1] == FinishChunk("tool-calls")
 
 
+def test_what_the_providers_own_tools_did_goes_back_after_a_pause() -> None:
+    found = {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"type": "web_search_result"}]}
+    events = [
+        start(0, type="text", text="I look."),
+        start(1, type="server_tool_use", id="s", name="web_search", input={}),
+        delta(1, "input_json_delta", partial_json='{"query": '),
+        delta(1, "input_json_delta", partial_json='"é"}'),
+        start(2, **found),
+        start(3, type="text", text="So far"),
+        start(4, type="server_tool_use", id="t", name="web_search", input={}),
+        end("pause_turn"),
+        STOP,
+    ]
+    chunks = decode(ANTHROPIC, events)
+    assert blocks(chunks) == [TextBlock("I look."), TextBlock("So far")]
+    last = chunks[-1]
+    assert isinstance(last, FinishChunk)
+    assert last.kind == "pause"
+    content = (TextBlock("I look."), TextBlock("So far"))
+    said = Message("m2", "assistant", content, ModelSource("p", "m", last.replay_state))
+    asked = Message("m1", "user", (TextBlock("Find it."),), UserSource())
+    body: Any = ANTHROPIC.encode(GenerateOptions(CallConfig("p", "m"), (asked, said)))
+    assert body["messages"][-1] == {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "I look."},
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "é"}},
+            found,
+            {"type": "text", "text": "So far"},
+            {"type": "server_tool_use", "id": "t", "name": "web_search", "input": {}},
+        ],
+    }
+    other: Any = ANTHROPIC.encode(GenerateOptions(CallConfig("p", "other"), (asked, said)))
+    assert [block["type"] for block in other["messages"][-1]["content"]] == ["text", "text"]
+
+
+def test_a_pause_with_nothing_said_is_a_failure() -> None:
+    assert failure(decode(ANTHROPIC, [end("pause_turn"), STOP])).code == "EMPTY_RESPONSE"
+
+
 @pytest.mark.parametrize(
     ("reason", "kind"),
     [
         ("end_turn", "stop"),
         ("stop_sequence", "stop"),
-        ("pause_turn", "stop"),
+        ("pause_turn", "pause"),
         ("max_tokens", "max-tokens"),
         ("model_context_window_exceeded", "max-tokens"),
         ("refusal", "refusal"),

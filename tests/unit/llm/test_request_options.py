@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from acp_server.app.default_rows import ROWS
 from acp_server.llm.adapter import ModelInfo
 from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol
 from acp_server.llm.adapters.chat.dialects import DIALECTS, dialect_for
 from acp_server.llm.adapters.chat.protocol import ChatProtocol
 from acp_server.llm.adapters.responses.protocol import ResponsesProtocol
+from acp_server.llm.catalog import facts_of
 from acp_server.llm.failure import LlmError
 from acp_server.messages.request import CallConfig, GenerateOptions
 from tests.unit.llm.conversation import small
@@ -147,3 +149,26 @@ def test_keys_travel_in_each_protocols_header() -> None:
     assert AnthropicProtocol().headers("k") == {"anthropic-version": "2023-06-01", "x-api-key": "k"}
     assert ChatProtocol().headers(None) == ResponsesProtocol().headers(None) == {}
     assert AnthropicProtocol().headers(None) == {"anthropic-version": "2023-06-01"}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "effort", "asked"),
+    [
+        ("kimi", "kimi-k3", "low", {"reasoning_effort": "low"}),
+        ("glm", "glm-5.3", "max", {"reasoning_effort": "max"}),
+        ("glm", "glm-5.3-flash", "high", {"reasoning_effort": "high"}),
+        ("mistral", "mistral-small-latest", "off", {"reasoning_effort": "none"}),
+        ("mistral", "mistral-medium-latest", "high", {"reasoning_effort": "high"}),
+        ("qwen", "qwen3.8-max", "off", {"enable_thinking": False}),
+        ("qwen", "qwen3.8-max", "medium", {"enable_thinking": True, "reasoning_effort": "medium"}),
+    ],
+)
+def test_chat_asks_each_provider_for_thinking_in_its_way(
+    provider: str, model: str, effort: str, asked: dict[str, Any]
+) -> None:
+    known = facts_of(provider)(model)
+    assert known is not None
+    assert effort in known.efforts
+    (row,) = (row for row in ROWS if row.config.get("name") == provider)
+    dialect = dialect_for(provider, str(row.config["base_url"]))
+    assert extras(ChatProtocol(dialect).encode(small(CallConfig(provider, model, effort)))) == asked

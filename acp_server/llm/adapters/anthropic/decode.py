@@ -9,6 +9,7 @@ from typing import Any, Final
 from acp_server.base.json_value import JsonValue
 from acp_server.llm.adapter import SseEvent
 from acp_server.llm.adapters.answer import Answer, OpenBlock
+from acp_server.llm.adapters.anthropic.other_blocks import OtherBlock
 from acp_server.llm.adapters.call_ids import CallIds
 from acp_server.llm.adapters.faults import malformed, told
 from acp_server.llm.adapters.replay import replay_state
@@ -16,10 +17,12 @@ from acp_server.llm.adapters.wire_json import clean, count, joined_pairs, record
 from acp_server.messages.chunks import BlockType, FinishKind, StreamChunk, TokenUsage
 from acp_server.messages.request import GenerateOptions
 
+PAUSED: Final = "pause_turn"
+"""Why an answer ended in the middle of the work of the provider's own tools, which it needs back to go on."""
 _FINISHES: Final[Mapping[str, FinishKind]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
-    "pause_turn": "stop",
+    PAUSED: "pause",
     "tool_use": "tool-calls",
     "max_tokens": "max-tokens",
     "model_context_window_exceeded": "max-tokens",
@@ -37,13 +40,14 @@ _COUNTS: Final = ("input_tokens", "output_tokens", "cache_read_input_tokens", "c
 class AnthropicDecoder:
     """One answer's decoder."""
 
-    __slots__ = ("_answer", "_blocks", "_counts", "_ids", "_reason", "_started")
+    __slots__ = ("_answer", "_blocks", "_counts", "_ids", "_others", "_reason", "_started")
 
     def __init__(self, options: GenerateOptions) -> None:
         self._answer = Answer()
         self._ids = CallIds(options.messages)
         self._blocks: dict[int | None, OpenBlock] = {}
         self._started: dict[int | None, Mapping[str, Any]] = {}
+        self._others: dict[int | None, OtherBlock] = {}
         self._counts: dict[str, int] = {}
         self._reason = ""
 
@@ -105,6 +109,8 @@ class AnthropicDecoder:
     def _start(self, out: list[StreamChunk], place: int | None, content: Mapping[str, Any]) -> None:
         kind = _KINDS.get(text(content.get("type")))
         if kind is None:
+            if (other := OtherBlock.of(content, len(self._blocks))) is not None:
+                self._others[place] = other
             return
         if kind == "tool-call":
             name = joined_pairs(text(content.get("name")))
@@ -118,6 +124,8 @@ class AnthropicDecoder:
         block.replay = _kept(content)
 
     def _delta(self, out: list[StreamChunk], place: int | None, delta: Mapping[str, Any]) -> None:
+        if place in self._others:
+            self._others[place].feed(delta)
         block = self._blocks.get(place)
         if block is None or not block.open:
             return
@@ -164,6 +172,7 @@ class AnthropicDecoder:
         state = replay_state(
             "anthropic",
             blocks=self._answer.replay_blocks(),
+            others=[other.entry() for other in self._others.values()] if self._reason == PAUSED else None,
             finish=None if known else joined_pairs(self._reason),
         )
         self._answer.complete(out, _FINISHES.get(self._reason, "stop"), state)

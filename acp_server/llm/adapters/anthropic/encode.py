@@ -11,13 +11,14 @@ from typing import Final
 
 from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.llm.adapters.anthropic.images import Images
+from acp_server.llm.adapters.anthropic.other_blocks import with_others
 from acp_server.llm.adapters.anthropic.thinking import thinking
 from acp_server.llm.adapters.arguments import argument_object
 from acp_server.llm.adapters.call_ids import strict_id
 from acp_server.llm.adapters.exchange import Call, Said, Spoken, exchanges, result_content
 from acp_server.llm.adapters.facts import ModelFacts
 from acp_server.llm.adapters.images import ImageLoader
-from acp_server.llm.adapters.replay import blocks_of
+from acp_server.llm.adapters.replay import blocks_of, state_of
 from acp_server.llm.adapters.tool_schema import parameters
 from acp_server.messages.blocks import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock
 from acp_server.messages.request import GenerateOptions, ToolSchema
@@ -103,11 +104,8 @@ def _spoken(entry: Spoken, options: GenerateOptions) -> list[dict[str, JsonValue
     """Return the answer's blocks; thinking at the end is left out, since the protocol refuses it there."""
     calls = iter(entry.calls)
     entries = blocks_of(entry.message, PROTOCOL, options.config)
-    blocks = [
-        wire
-        for block, replay in zip(entry.message.content, entries, strict=True)
-        if (wire := _block(block, replay, calls)) is not None
-    ]
+    wires = [_block(block, replay, calls) for block, replay in zip(entry.message.content, entries, strict=True)]
+    blocks = list(with_others(wires, state_of(entry.message, PROTOCOL, options.config)))
     while blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
         blocks.pop()
     return blocks

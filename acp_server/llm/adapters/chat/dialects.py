@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-EffortStyle: TypeAlias = Literal["effort", "thinking", "reasoning", "template"]
+EffortStyle: TypeAlias = Literal["effort", "thinking", "reasoning", "template", "switch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Dialect:
         name: what settings call it.
         max_tokens_field: the field that limits the answer.
         effort: how thinking is asked for: a `reasoning_effort`; DeepSeek's `thinking` beside it; OpenRouter's
-            `reasoning` object; or arguments of the chat template beside it.
+            `reasoning` object; arguments of the chat template beside it; or Qwen's `enable_thinking` beside it.
         always_reasoning: whether every reasoning goes back as `reasoning_content`, and messages with calls carry that
             field in any case. Elsewhere reasoning goes back under the name it came by, to the model it came from.
         cache_key: whether `prompt_cache_key` is understood.
@@ -42,6 +42,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
         Dialect("openai", max_tokens_field="max_completion_tokens", cache_key=True),
         Dialect("deepseek", effort="thinking", always_reasoning=True),
         Dialect("openrouter", effort="reasoning"),
+        Dialect("qwen", effort="switch"),
         Dialect("ollama"),
         Dialect("vllm", effort="template"),
         # llama.cpp turns schemas into grammars and refuses patterns that are not anchored.
@@ -50,7 +51,12 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
     )
 }
 
-_HOSTS: Final = (("api.openai.com", "openai"), ("deepseek.com", "deepseek"), ("openrouter.ai", "openrouter"))
+_HOSTS: Final = (
+    ("api.openai.com", "openai"),
+    ("deepseek.com", "deepseek"),
+    ("openrouter.ai", "openrouter"),
+    ("aliyuncs.com", "qwen"),
+)
 _PORTS: Final = {11434: "ollama", 1234: "lm-studio"}
 
 

@@ -61,6 +61,8 @@ def _effort(options: GenerateOptions, dialect: Dialect) -> dict[str, JsonValue]:
             return {"thinking": {"type": "disabled"}} if off else _thinking(effort)
         case "reasoning":
             return {"reasoning": {"enabled": False} if off else {"effort": effort}}
+        case "switch":
+            return {"enable_thinking": False} if off else {"enable_thinking": True, "reasoning_effort": effort}
         case "template":
             asked: dict[str, JsonValue] = {} if off else {"reasoning_effort": effort}
             return {**asked, "chat_template_kwargs": {"enable_thinking": not off}}
