@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
-from shutil import which
+from shutil import copyfile, which
 from typing import Final
 
 from acp_server.persistence.port import PersistenceError
@@ -30,6 +30,8 @@ SHUTDOWN: Final = 0x8004587D
 WITHOUT_FLUSH: Final = 2
 SIZE: Final = 24 * 1024 * 1024
 LONGEST_SECONDS: Final = 0.06
+TRIES: Final = 40
+PAUSE_SECONDS: Final = 0.25
 
 
 class Unsynced(PosixIo):
@@ -58,24 +60,41 @@ def why_not(folder: Path) -> str | None:
 @contextmanager
 def mounted(image: Path, point: Path) -> Iterator[None]:
     """Mount an image for a while."""
-    subprocess.run(["mount", "-o", "loop", image, point], check=True, capture_output=True)
+    _insist("mount", "-o", "loop", str(image), str(point))
     try:
         yield
     finally:
-        subprocess.run(["umount", point], check=True, capture_output=True)
+        _insist("umount", str(point))
+
+
+def _insist(*words: str) -> None:
+    """Run a command, again for a while when it fails: others take loop devices too, and the last one goes late."""
+    for _ in range(TRIES):
+        done = subprocess.run(words, check=False, capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        time.sleep(PAUSE_SECONDS)
+    raise OSError(f"{' '.join(words)}: {done.stderr.strip()}")
 
 
 def cut_power(folder: Path, random: Random, *, synced: bool = True) -> str | None:
-    """Make a file system, cut its power under a writer, and return which promise is broken when it is back."""
-    image, point = folder / "image", folder / "mounted"
+    """Make a file system, cut its power under a writer, and return which promise is broken when it is back.
+
+    It comes back from a copy of the image: while anybody's namespace still has the first one mounted, a second mount
+    of the same file would be the dead file system again.
+    """
+    image, after, point = folder / "image", folder / "after", folder / "mounted"
     point.mkdir(exist_ok=True)
+    for old in (image, after):
+        old.unlink(missing_ok=True)
     with image.open("wb") as file:
         file.truncate(SIZE)
     command = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", str(image)]
     subprocess.run(command, check=True, capture_output=True)
     with mounted(image, point):
         promised = _write_until_cut(point, random, synced=synced)
-    with mounted(image, point):
+    copyfile(image, after)
+    with mounted(after, point):
         return broken_promise(point / "sessions", promised)
 
 
