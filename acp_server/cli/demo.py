@@ -6,11 +6,11 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from acp_server.cli.client import Client, ClientError
+from acp_server_client import AgentDied, AgentError, Client, Update
 
 PROMPTS: Final = ("Hello! What can you do?", "How do you keep a conversation?")
 MODEL: Final = "ACP_SERVER_MODEL"
@@ -33,7 +33,7 @@ def run(given: argparse.Namespace) -> int:
     screen = Screen(sys.stdout.isatty(), sys.stdout.write)
     try:
         asyncio.run(_story(given.model, given.prompt or PROMPTS, screen))
-    except ClientError as error:
+    except (AgentError, AgentDied) as error:
         print(f"\nacp-server demo: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -59,20 +59,18 @@ class Screen:
         self._switch("")
         self._put(f"{DIM}{text}{PLAIN}\n" if self._colour else f"{text}\n")
 
-    def update(self, params: Mapping[str, Any]) -> None:
+    def update(self, update: Update) -> None:
         """Show one `session/update`."""
-        update = params.get("update", {})
-        kind = update.get("sessionUpdate", "")
-        match kind:
+        match update.kind:
             case "agent_message_chunk" | "agent_thought_chunk":
-                self._switch(kind)
-                text = update["content"].get("text", "")
-                dimmed = self._colour and kind == "agent_thought_chunk"
+                self._switch(update.kind)
+                text = update.fields["content"].get("text", "")
+                dimmed = self._colour and update.kind == "agent_thought_chunk"
                 self._put(f"{DIM}{text}{PLAIN}" if dimmed else text)
             case "tool_call":
-                self.line(f"[tool] {update.get('title')}")
+                self.line(f"[tool] {update.fields.get('title')}")
             case "session_info_update":
-                self.line(f"[title] {update.get('title')}")
+                self.line(f"[title] {update.fields.get('title')}")
 
     def _switch(self, kind: str) -> None:
         if self._kind and self._kind != kind:
@@ -88,15 +86,14 @@ async def _story(model: str, prompts: tuple[str, ...] | list[str], screen: Scree
     command = [sys.executable, "-m", "acp_server", "acp"]
     environment = {**os.environ, MODEL: model}
     screen.line(f"$ {MODEL}={model} acp-server acp")
-    async with Client(command, environment, screen.update) as client:
-        hello = await client.request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
-        agent = hello["agentInfo"]
-        screen.line(f"initialize: {agent['title']} {agent['version']}, protocol {hello['protocolVersion']}")
-        session = await client.request("session/new", {"cwd": str(Path.cwd()), "mcpServers": []})
-        screen.line(f"session/new: {session['sessionId']}")
+    async with Client(command, environment=environment) as client:
+        agent = client.agent["agentInfo"]
+        screen.line(f"initialize: {agent['title']} {agent['version']}, protocol {client.agent['protocolVersion']}")
+        session = await client.new_session(str(Path.cwd()))
+        screen.line(f"session/new: {session.id}")
         for text in prompts:
             screen.heading(f"\n> {text}")
-            prompt = [{"type": "text", "text": text}]
-            params = {"sessionId": session["sessionId"], "prompt": prompt}
-            result = await client.request("session/prompt", params)
-            screen.line(f"session/prompt: {result['stopReason']}")
+            turn = session.prompt(text)
+            async for update in turn:
+                screen.update(update)
+            screen.line(f"session/prompt: {await turn.stop_reason}")

@@ -22,7 +22,7 @@ def source_path() -> dict[str, str]:
     try:
         importlib.metadata.distribution("acp-server")
     except importlib.metadata.PackageNotFoundError:
-        return {"PYTHONPATH": str(REPOSITORY)}
+        return {"PYTHONPATH": os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "editor-clients" / "python")))}
     return {}
 
 
