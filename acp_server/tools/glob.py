@@ -15,6 +15,7 @@ from acp_server.tools.bounds import one_line, take_lines
 from acp_server.tools.files import OpenAccess
 from acp_server.tools.globs import split_base
 from acp_server.tools.paths import NamedPath, resolve, shown
+from acp_server.tools.ripgrep import unwritable
 from acp_server.tools.search import NOTHING_FOUND, Query, find_hits, stopping
 from acp_server.tools.tool import Card, Effect, Location, ToolContext, ToolResult
 
@@ -70,7 +71,8 @@ class GlobTool:
         directory, pattern = _place(arguments, context.cwd)
         query = Query(directory, glob=pattern, ignored=arguments.include_ignored)
         with stopping(context.cancel) as stop:
-            hits = await find_hits(access.files, query, self._ripgrep, stop)
+            program = unwritable(self._ripgrep, context.policy)
+            hits = await find_hits(access.files, query, program, stop)
         context.cancel.raise_if_cancelled()
         paths = await asyncio.to_thread(_newest_first, [path for path, _ in hits.files])
         taken = take_lines([shown(path, context.cwd) for path in paths], arguments.limit)

@@ -21,6 +21,7 @@ from acp_server.tools.grep_lines import FileLines, render
 from acp_server.tools.line_matches import searched_text
 from acp_server.tools.matcher import Matcher, Stop, Stopped, open_matcher
 from acp_server.tools.paths import NamedPath, resolve, shown
+from acp_server.tools.ripgrep import unwritable
 from acp_server.tools.search import MOST_OF_A_FILE, NOTHING_FOUND, Hits, Query, find_hits, stopping
 from acp_server.tools.search_pattern import SearchPattern, parse_pattern
 from acp_server.tools.tool import Card, Effect, Location, ToolContext, ToolError, ToolResult
@@ -94,7 +95,8 @@ class GrepTool:
         directory = resolve(context.cwd, arguments.path)
         query = Query(directory, pattern, arguments.glob, ignored=arguments.include_ignored)
         with stopping(context.cancel) as stop:
-            hits = await find_hits(access.files, query, self._ripgrep, stop)
+            program = unwritable(self._ripgrep, context.policy)
+            hits = await find_hits(access.files, query, program, stop)
             lines = arguments.output == "lines"
             files = await _lines(access, pattern, hits, arguments.limit, stop) if lines else []
         context.cancel.raise_if_cancelled()

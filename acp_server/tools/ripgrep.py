@@ -13,6 +13,8 @@ from contextlib import suppress
 from typing import Final
 
 from acp_server.base.values import value
+from acp_server.sandbox.lists import within
+from acp_server.sandbox.policy import Policy
 from acp_server.tools.globs import plain_name
 from acp_server.tools.matcher import Stop, Stopped
 from acp_server.tools.search_pattern import SearchPattern
@@ -51,6 +53,15 @@ def find_ripgrep(search_path: str) -> str | None:
     """Return the program's absolute path, or None; directories of the search path that are relative do not count."""
     absolute = [entry for entry in search_path.split(os.pathsep) if entry.startswith("/")]
     return shutil.which("rg", path=os.pathsep.join(absolute))
+
+
+def unwritable(program: str | None, policy: Policy) -> str | None:
+    """Return the program unless it lies where commands may write: one of them could have put it there."""
+    if program is None:
+        return None
+    names = (program, os.path.realpath(program))
+    inside = any(within(name, place) for name in names for place in (policy.workspace, *policy.roots))
+    return None if inside else program
 
 
 def count_matches(program: str, pattern: SearchPattern, place: Place, stop: Stop) -> list[tuple[str, int]] | None:
