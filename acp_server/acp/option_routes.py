@@ -16,9 +16,11 @@ from acp_server.acp.failures import invalid, refused
 from acp_server.acp.modes import OPTION, mode_option, modes_block, read_mode
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.options import EFFORT, MODEL, config_options, with_effort, with_model
+from acp_server.acp.presets import PRESET, preset_option, read_preset
 from acp_server.acp.reach import NETWORK, network_option, read_reach
 from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
 from acp_server.agent.network import NETWORK_EVENT, Reach, reach_of
+from acp_server.agent.presets import PRESET_EVENT, preset_of
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.peer import Inbound
 from acp_server.messages.request import CallConfig
@@ -40,9 +42,9 @@ class OptionRoutes:
         """Return the whole list of the session's config options."""
         config = controller.agent.config
         mode = mode_option(mode_of(controller.agent.session.events))
-        reach = reach_of(controller.agent.session.events)
+        log = controller.agent.session.events
         models = config_options(config, self._access.info(config), self._access.offered())
-        return [mode, *models, network_option(reach, *self._network())]
+        return [mode, *models, network_option(reach_of(log), *self._network()), preset_option(log)]
 
     def choices(self, controller: Controller) -> dict[str, Any]:
         """Return what the results that open a session say about what can be chosen in it."""
@@ -74,8 +76,11 @@ class OptionRoutes:
                 self._choose(controller, with_effort(config, value, self._access.info(config)))
             case "network":
                 self._reach(controller, read_reach(value, *self._network()))
+            case "preset":
+                self._make_of(controller, value)
             case other:
-                raise invalid("configId", f"is {other!r}; known are {OPTION}, {MODEL}, {EFFORT}, {NETWORK}")
+                known = ", ".join((OPTION, MODEL, EFFORT, NETWORK, PRESET))
+                raise invalid("configId", f"is {other!r}; known are {known}")
         request.after_response(lambda: self._show(controller))
         return self._kept(controller)
 
@@ -110,6 +115,17 @@ class OptionRoutes:
             controller.require_writable()
             if reach != (reach_of(session.events) or self._network()[0]):
                 session.append(NETWORK_EVENT, {"network": reach}, ignorable=True)
+        except ServerError as error:
+            raise refused(error) from error
+
+    def _make_of(self, controller: Controller, value: object) -> None:
+        """Keep the preset in the log, from where the session's tools and prompt take it."""
+        log = controller.agent.session.events
+        preset = read_preset(value, log)
+        try:
+            controller.require_writable()
+            if preset != preset_of(log):
+                controller.agent.session.append(PRESET_EVENT, {"agentPreset": preset.id})
         except ServerError as error:
             raise refused(error) from error
 

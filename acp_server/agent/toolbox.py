@@ -49,6 +49,8 @@ class Scene:
     client: ClientSide = NO_CLIENT
     keep_image: Callable[[bytes], Awaitable[str]] = NO_ATTACHMENTS.put
     sees: Callable[[], bool] = lambda: False
+    offers: Callable[[str], bool] = lambda _name: True
+    """Whether the session has the tool of that name."""
 
 
 @value
@@ -130,7 +132,7 @@ class Toolbox:
 
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
         """See ToolBox."""
-        tool = self._tools.find(place.call.name)
+        tool = self._tool(place.call.name)
         if tool is None:
             return failed("UnknownToolError", "UNKNOWN_TOOL", f"there is no tool named {place.call.name!r}")
         context = self._context(place, cancel)
@@ -162,9 +164,12 @@ class Toolbox:
         found = self._find(call)
         return None if found is None else found[0].card(found[1], self._scene.cwd)
 
+    def _tool(self, name: str) -> AnyTool | None:
+        return self._tools.find(name) if self._scene.offers(name) else None
+
     def _find(self, call: ToolCallBlock) -> tuple[AnyTool, Any] | None:
         """Return the tool and its checked arguments, None where either is wrong: the call's own run tells what."""
-        tool = self._tools.find(call.name)
+        tool = self._tool(call.name)
         if tool is None:
             return None
         try:

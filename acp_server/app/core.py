@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from acp_server.agent.presets import preset_of
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.services import AgentServices
 from acp_server.app.clock import RandomIds, SystemClock, uniform
@@ -132,8 +133,8 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
             random=uniform,
             report=log.report,
             hooks=tables.hooks,
-            sections=lambda: tables.sections.items,
-            contexts=lambda: tables.contexts.items,
+            sections=lambda: preset_of(session.events).sections_of(tables.sections.items),
+            contexts=lambda: preset_of(session.events).contexts_of(tables.contexts.items),
             title=lambda event: None if tables.titles.last is None else tables.titles.last(event),
             max_steps=lambda: options.max_steps or (tables.limits.last or DEFAULT).max_steps,
             attachments=attachments,

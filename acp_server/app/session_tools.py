@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from acp_server.agent.hooks import Decision
+from acp_server.agent.presets import Preset, preset_of
 from acp_server.agent.tools import CallPlace, ToolOutcome
 from acp_server.app.front import Front
 from acp_server.base.cancel import CancelToken
@@ -79,7 +80,7 @@ class ToolSessions:
                 roots=partial(self._front.roots, ident),
             )
 
-        tools = self._open[ident] = SessionTools(self._tools, make)
+        tools = self._open[ident] = SessionTools(self._tools, lambda: preset_of(session.events), make)
         return tools
 
     def closed(self, session_id: str) -> None:
@@ -98,22 +99,30 @@ class ToolSessions:
 class SessionTools:
     """See ToolBox."""
 
-    def __init__(self, tools: Registered[AnyTool], make: Callable[[], tuple[Toolbox, Approvals]]) -> None:
+    def __init__(
+        self,
+        tools: Registered[AnyTool],
+        preset: Callable[[], Preset],
+        make: Callable[[], tuple[Toolbox, Approvals]],
+    ) -> None:
         self._tools = tools
+        self._preset = preset
         self._make = make
         self._made: tuple[Toolbox, Approvals] | None = None
-        self._described: tuple[Sequence[AnyTool], Sequence[ToolSchema]] = ((), ())
+        self._described: tuple[Sequence[AnyTool], Preset | None, Sequence[ToolSchema]] = ((), None, ())
 
     def schemas(self) -> Sequence[ToolSchema]:
         """See ToolBox; asked before each request, and before the tools' code is there."""
         tools = self._tools.items
         if not tools:
             return ()
-        if self._described[0] is not tools:
+        preset = self._preset()
+        if self._described[0] is not tools or self._described[1] is not preset:
             from acp_server.tools.late_tool import schemas_of  # noqa: PLC0415 - tools are not for the start path
 
-            self._described = (tools, schemas_of(tools))
-        return self._described[1]
+            offered = [tool for tool in tools if preset.offers(tool.name)]
+            self._described = (tools, preset, schemas_of(offered))
+        return self._described[2]
 
     def parallel(self, call: ToolCallBlock) -> bool:
         """See ToolBox."""

@@ -9,6 +9,7 @@ from functools import partial
 from acp_server.agent.consent.approvals import Approvals, Asker, Remembered
 from acp_server.agent.consent.judge import Surroundings
 from acp_server.agent.network import Reach
+from acp_server.agent.presets import preset_of
 from acp_server.agent.toolbox import Scene, Toolbox
 from acp_server.agent.tools import CallPlace
 from acp_server.app.beside import SessionBeside
@@ -73,8 +74,23 @@ def make_tools(
         header = session.request_header()
         return header is not None and reads_images(header.config)
 
-    scene = Scene(session, workspace, policy, progress, beside, client=client, keep_image=attachments.put, sees=sees)
-    box = Toolbox(tools, scene)
+    def offers(name: str) -> bool:
+        return preset_of(session.events).offers(name)
+
+    box = Toolbox(
+        tools,
+        Scene(
+            session,
+            workspace,
+            policy,
+            progress,
+            beside,
+            client=client,
+            keep_image=attachments.put,
+            sees=sees,
+            offers=offers,
+        ),
+    )
     outside, secret, protected = (partial(_is, reason, workspace, roots, host) for reason in REASONS)
     surroundings = Surroundings(outside, secret, protected, beside.holds, os.path.realpath)
     kept = RuleFile(lambda: places.config)

@@ -60,7 +60,7 @@ def test_the_options_are_those_of_providers_with_a_key(stage: Stage, mock: MockL
     assert current(options) == {"model": GPT, "effort": "medium"}
     providers = {value.partition("/")[0] for value in values(options, "model")}
     assert providers == {"anthropic", "openai", "openai-responses"}
-    categories = {option["id"]: option["category"] for option in options}
+    categories = {option["id"]: option.get("category") for option in options}
     assert (categories["model"], categories["effort"]) == ("model", "thought_level")
 
 

@@ -553,6 +553,40 @@ def test_a_plan_with_two_items_at_once_is_refused(play: Play) -> None:
     assert [update for update in live(play.client, play.session) if update.kind == "plan"] == []
 
 
+# -- presets
+
+
+def offered(play: Play) -> list[str]:
+    """Return the names of the tools that the model was offered in its last request."""
+    return sorted(tool["function"]["name"] for tool in play.mock.asked[-1].body["tools"])
+
+
+def preset(options: list[Obj]) -> tuple[object, list[object]]:
+    (option,) = [option for option in options if option["id"] == "preset"]
+    return option["currentValue"], [choice["value"] for choice in option["options"]]
+
+
+def test_a_preset_is_chosen_before_the_first_prompt_and_comes_back(play: Play) -> None:
+    assert preset(play.opened["configOptions"]) == ("standard", ["standard", "minimal"])
+    given = {"sessionId": play.session, "configId": "preset", "value": "minimal"}
+    assert preset(play.client.result("session/set_config_option", given)["configOptions"])[0] == "minimal"
+    _, (unknown,) = play.run(call("grep", pattern="x"))
+    assert offered(play) == ["bash", "edit", "read", "write"]
+    assert unknown.fields["rawOutput"]["error"]["code"] == "UNKNOWN_TOOL"
+    for value in ("standard", "none"):
+        assert play.client.error("session/set_config_option", {**given, "value": value})["code"] == -32602
+    play.restart()
+    params = {"sessionId": play.session, "cwd": str(play.stage.project), "mcpServers": []}
+    assert preset(play.client.result("session/load", params)["configOptions"]) == ("minimal", ["minimal"])
+    play.run({"text": "ok"})
+    assert offered(play) == ["bash", "edit", "read", "write"]
+
+
+def test_without_a_choice_the_preset_is_the_whole(play: Play) -> None:
+    play.run({"text": "ok"})
+    assert {"grep", "todo", "job_list", "multi_edit"} <= set(offered(play))
+
+
 # -- background jobs
 
 
