@@ -42,6 +42,7 @@ class Setting:
     messages: int = 5_000
     events: int = 100_000
     batches: int = 10_000
+    files: int = 200_000
 
     def times(self, usual: int) -> int:
         """Return how many rounds to make where `usual` is the custom."""

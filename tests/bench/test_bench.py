@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.bench import append, decode, idle, parallel, startup, store, stream, turn
+from tests.bench import append, decode, idle, parallel, startup, store, stream, tools, turn
 from tests.bench.__main__ import main
 from tests.bench.figures import TARGETS, Figure, Target, percentile, table
 from tests.bench.marks import requested, sent
@@ -41,6 +41,14 @@ def test_idle() -> None:
 
 def test_parallel() -> None:
     assert names(parallel.run(SMALL)) == ["parallel"]
+
+
+def test_tools() -> None:
+    few = Setting(own_command(), rounds=1, files=2000)
+    figures = {id(figure.target): figure.measured for figure in tools.run(few)}
+    assert {id(TARGETS[name]) for name in ("tool-trip", "page")} <= figures.keys()
+    assert min(figures.values()) > 0
+    assert tools.run(SMALL) == []
 
 
 def test_store() -> None:
