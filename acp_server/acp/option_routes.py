@@ -79,7 +79,7 @@ class OptionRoutes:
             case "preset":
                 self._make_of(controller, value)
             case other:
-                known = ", ".join((OPTION, MODEL, EFFORT, NETWORK, PRESET))
+                known = f"{OPTION}, {MODEL}, {EFFORT}, {NETWORK}, {PRESET}"
                 raise invalid("configId", f"is {other!r}; known are {known}")
         request.after_response(lambda: self._show(controller))
         return self._kept(controller)
