@@ -29,6 +29,8 @@ TORN_NOTICE: Final = (
     "Its {size} bytes are kept in {name}."
 )
 
+EMPTY_NOTICE: Final = "This session's log holds no event, and none is stored without: all that was said in it is lost."
+
 
 @dataclass(slots=True)
 class Found:
@@ -69,7 +71,8 @@ def look(io: LogIo, place: LogPlace, session_id: SessionId) -> Found:
         raise damage_error(place, Damage("corrupt", 0, -1, reason))
     if damage is not None and damage.kind == "corrupt":
         _require_present(io, place, session_id)
-    return Found(place, scan.header, scan, data, PackedLog(scan.entries), scan.next_seq)
+    notices = [EMPTY_NOTICE] if damage is None and not scan.spans else []
+    return Found(place, scan.header, scan, data, PackedLog(scan.entries), scan.next_seq, notices)
 
 
 def _require_present(io: LogIo, place: LogPlace, session_id: SessionId) -> None:

@@ -412,7 +412,7 @@ def test_a_log_that_is_cut_anywhere_loads_with_what_was_whole(stage: Stage) -> N
 def test_a_log_that_is_cut_before_its_first_events_is_told_plainly(stage: Stage) -> None:
     client, session, data = sample(stage)
     header, first = frame_ends(data)[:2]
-    for cut in (0, 1, 4, 5, header // 2, header - 1):
+    for cut in range(header):
         replace_log(stage, session, data[:cut])
         refusal = client.error("session/load", opening(session, stage.project))
         assert refusal["code"] == -32603
@@ -424,7 +424,7 @@ def test_a_log_that_is_cut_before_its_first_events_is_told_plainly(stage: Stage)
         answer, turn = client.prompt(session, script("say Next."))
         assert stop_reason(answer) == "end_turn"
         told = client.trace.turn_text(turn, "agent_thought_chunk")
-        assert ("cut off by a crash" in told) == (cut > header)
+        assert ("cut off by a crash" if cut > header else "all that was said in it is lost") in told
         client.result("session/close", {"sessionId": session})
 
 
