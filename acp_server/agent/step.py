@@ -17,13 +17,16 @@ from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
 from acp_server.llm.runtime import LlmRuntime
 from acp_server.llm.waiting import until
-from acp_server.messages.blocks import Message, ToolCallBlock
+from acp_server.messages.blocks import Message, ToolCallBlock, images_of
 from acp_server.messages.codec import message_to_json
 from acp_server.messages.request import CallConfig
 from acp_server.session.events import Replace
+from acp_server.session.history import derive_message
 from acp_server.session.session import Session
 
 OVERFLOW: Final = "CONTEXT_WINDOW_EXCEEDED"
+NEVER_TAKEN: Final = frozenset({"INVALID_REQUEST", "UNSUPPORTED_CONTENT"})
+"""How a provider refuses an image that it cannot read, and would refuse every later request with it."""
 
 
 @dataclass(slots=True)
@@ -87,12 +90,21 @@ class Step:
             try:
                 return await source.ask(runtime, call)
             except ModelFailed as failed:
+                if failed.failure.code in NEVER_TAKEN and self._brought_images():
+                    self._remove_exchange(source.message(config, ()), self.session.surface.nodes[-1])
                 if failed.failure.code != OVERFLOW or not await self._relieved(config):
                     raise
 
     async def _relieved(self, config: CallConfig) -> bool:
         keeper = self.services.keeper()
         return keeper is not None and await keeper.after_overflow(config, self.place.turn, self.cancel)
+
+    def _brought_images(self) -> bool:
+        """Return whether the turn put an image on the Surface (docs/protocol.md, clause P-20)."""
+        nodes = set(self.session.surface.nodes)
+        events = (event for event in self.session.events.milestones(self.turn_start) if event.seq in nodes)
+        messages = (derive_message(event) for event in events)
+        return any(message is not None and any(images_of(message.content)) for message in messages)
 
     def _remove_exchange(self, empty: Message, answer: int) -> None:
         """Take a refused exchange off the Surface: an empty message stands in its place and derives to nothing."""

@@ -212,6 +212,17 @@ def test_an_image_that_is_lost_is_told_and_stops_nothing(stage: Stage, mock: Moc
     assert "[the image plot.png is not available]" in str(mock.asked[1].body)
 
 
+def test_an_image_that_the_provider_refuses_is_not_sent_again(stage: Stage, mock: MockLlm) -> None:
+    refused: Obj = {"status": 400, "body": '{"error":{"message":"this model does not support images"}}'}
+    client, session = opened(stage, mock, {"text": "ok"}, refused, {"text": "fine"})
+    send(client, session, LOOK)
+    error = client.error("session/prompt", prompting(session, image(png())))
+    assert "does not support images" in error["data"]["details"]
+    assert stop_reason(send(client, session, LOOK)) == "end_turn"
+    assert data_in(mock.asked[2].body) == []
+    assert mock.asked[2].messages[: len(mock.asked[0].messages)] == mock.asked[0].messages
+
+
 def test_prompts_behind_an_image_keep_their_place(stage: Stage, mock: MockLlm) -> None:
     client, session = opened(stage, mock, {"text": "one"}, {"text": "two"}, {"text": "three"})
     idents = [

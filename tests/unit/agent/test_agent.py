@@ -10,7 +10,15 @@ from acp_server.agent.request import options_from_log
 from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import BY_DISPOSAL, BY_USER
 from acp_server.base.errors import ServerError
-from acp_server.messages.blocks import Message, TextBlock, ToolCallBlock, ToolResultBlock, UserSource, text_of
+from acp_server.messages.blocks import (
+    ImageBlock,
+    Message,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    UserSource,
+    text_of,
+)
 from acp_server.messages.chunks import (
     BlockEnd,
     FinishChunk,
@@ -193,6 +201,17 @@ async def test_a_model_that_pauses_is_asked_again_with_what_it_said() -> None:
     assert [words(message) for message in rig.session.messages()] == ["find it", "I look", "and found it."]
     assert [words(message) for message in rig.model.asked[1].messages] == ["find it", "I look"]
     assert rig.types().count("turn/start") == 1
+
+
+@pytest.mark.parametrize(("brought", "left"), [(True, ["three"]), (False, ["two", "three"])])
+async def test_images_that_a_provider_refuses_are_not_sent_again(brought: bool, left: list[str]) -> None:
+    rig = Rig([text("fine"), (failure("INVALID_REQUEST", "No images."),), text("ok")])
+    await rig.run("one")
+    image = (ImageBlock("a", "image/png", 1, 1, 1),) if brought else ()
+    rig.agent.followup(Message("two", "user", (TextBlock("two"), *image), UserSource()), lambda _end: None)
+    await rig.agent.when_idle()
+    assert await rig.run("three") == COMPLETED
+    assert [words(message) for message in rig.model.asked[2].messages] == ["one", "fine", *left]
 
 
 async def test_what_a_cancelled_answer_had_used_is_told() -> None:
