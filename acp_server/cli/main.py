@@ -18,6 +18,7 @@ EPILOG = (
 )
 
 LATE: Final = {
+    "editors": ("acp_server.cli.editors", "say what to paste into an editor to start this installation"),
     "run": ("acp_server.cli.run", "do one task without an editor, for scripts and CI"),
     "config": ("acp_server.cli.config", "read and change the settings file"),
     "plugin": ("acp_server.cli.plugin", "add, remove and list packages of plugins of a profile"),
