@@ -38,15 +38,23 @@ class AcpClient:
     """See ClientSide: one session of one client.
 
     `spelled` gives a canonical path as the client named the session's directory, so that it finds its own buffers.
+    `show` puts a terminal into the card of a call.
     """
 
     def __init__(
-        self, peer: Peer, session_id: str, offered: Callable[[], Offered], spelled: Callable[[str], str]
+        self,
+        peer: Peer,
+        session_id: str,
+        offered: Callable[[], Offered],
+        *,
+        spelled: Callable[[str], str],
+        show: Callable[[str, str], None],
     ) -> None:
         self._peer = peer
         self._session_id = session_id
         self._offered = offered
         self._spelled = spelled
+        self._show = show
         self._patience = READ_SECONDS
         self._lacking: set[str] = set()
         """Methods that were offered and answered with "method not found"."""
@@ -90,7 +98,7 @@ class AcpClient:
         except ServerError as error:
             raise ClientFailedError(error.message) from error
 
-    async def open_terminal(self, command: TerminalCommand, cancel: CancelToken) -> Terminal:
+    async def open_terminal(self, command: TerminalCommand, call_id: str, cancel: CancelToken) -> Terminal:
         """See ClientSide."""
         params: dict[str, JsonValue] = {
             "command": command.program,
@@ -115,7 +123,9 @@ class AcpClient:
         cancel.raise_if_cancelled()
         if not taken:
             raise ClientFailedError(f"The client did not answer terminal/create within {CREATE_SECONDS:g} s.")
-        return self._terminal(_result_of(creating))
+        terminal = self._terminal(_result_of(creating))
+        self._show(call_id, terminal.id)
+        return terminal
 
     def _terminal(self, result: Mapping[str, Any]) -> AcpTerminal:
         ident = result.get("terminalId")

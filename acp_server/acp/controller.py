@@ -37,6 +37,7 @@ class Controller:
         commands: Callable[[], Sequence[Command]] = lambda: SHIPPED,
         pictures: Pictures = NO_PICTURES,
         compactions: bool = False,
+        draws_terminals: Callable[[], bool] = lambda: False,
     ) -> None:
         self.agent = agent
         self._outbox = outbox
@@ -45,6 +46,7 @@ class Controller:
         self._pictures = pictures
         self._compactions = compactions
         self._presenter = Presenter(compactions=compactions)
+        self._draws_terminals = draws_terminals
         self._templates: dict[tuple[str, str], Callable[[str], bytes]] = {}
         self._untold: list[str] = []
         self._told = 0
@@ -86,7 +88,7 @@ class Controller:
 
     def go_live(self) -> None:
         """Show every event from here on as it happens; may be said again after a replay."""
-        self._presenter.go_live()
+        self._presenter.go_live(draws_terminals=self._draws_terminals())
         self._stop()
         self._stop = self.agent.session.observe(self._show)
 
@@ -107,6 +109,11 @@ class Controller:
     def progress(self, call_id: str, output: str) -> None:
         """Show the latest output of a tool call that runs; it is in no event (clause TC-18)."""
         for update in self._presenter.cards.progressed(call_id, output):
+            self._put(update)
+
+    def show_terminal(self, call_id: str, terminal_id: str) -> None:
+        """Show a terminal of the client in the card of a call that runs; it is in no event (clause TM-09)."""
+        for update in self._presenter.cards.attached(call_id, terminal_id):
             self._put(update)
 
     def show(self, update: Mapping[str, Any]) -> None:

@@ -58,6 +58,7 @@ class OpenSessions:
             commands=self.commands,
             pictures=self._pictures,
             compactions=self.offered.compactions,
+            draws_terminals=lambda: self.offered.terminal_meta,
         )
         self._open[controller.id] = controller
         return controller

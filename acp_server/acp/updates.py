@@ -80,9 +80,10 @@ class Presenter:
             "permission/preset": lambda event: (mode_update(event.data),),
         }
 
-    def go_live(self) -> None:
+    def go_live(self, *, draws_terminals: bool = False) -> None:
         """From here on the person sees prompts as they are typed: echo none (clause P-16)."""
         self._echo_user = False
+        self.cards.live, self.cards.draws_terminals = True, draws_terminals
 
     def present(self, event: SessionEvent) -> Sequence[Update]:
         """Return the updates that the event gives rise to, in order."""
@@ -127,7 +128,8 @@ class Presenter:
         if kind == "reasoning-delta":
             return self._text(data, THOUGHT, chunk["index"], chunk["text"])
         if kind == "tool-call-delta":
-            return self.cards.named(data, chunk["id"], chunk.get("name"))
+            announced = self.cards.named(data, chunk["id"], chunk.get("name"))
+            return [*announced, *self.cards.argued(chunk["id"], chunk["argumentsDelta"])]
         if kind == "block-end":
             return self._block_end(data, chunk["index"], chunk["block"])
         return NOTHING

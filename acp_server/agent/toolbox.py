@@ -16,7 +16,7 @@ from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import FrozenObject, JsonObject, JsonValue
 from acp_server.base.registered import Registered
-from acp_server.base.values import value
+from acp_server.base.values import replace, value
 from acp_server.messages.blocks import TextBlock, ToolCallBlock
 from acp_server.sandbox.policy import Policy
 from acp_server.session.events import APPEND
@@ -119,7 +119,10 @@ class Toolbox:
     def effect(self, place: CallPlace) -> Effect | None:
         """Return what the call would do, None for a call that cannot run anyway."""
         found = self._find(place.call)
-        return None if found is None else found[0].effect(found[1], self._scene.cwd)
+        if found is None:
+            return None
+        effect = found[0].effect(found[1], self._scene.cwd)
+        return effect if self._scene.client.terminals or not effect.unconfined else replace(effect, unconfined=False)
 
     def card(self, place: CallPlace) -> Card:
         """Return how the call is drawn; a call that cannot run is drawn by its name."""

@@ -70,7 +70,13 @@ class Editor:
         controller = sessions.get(session_id)
         cwd = None if controller is None else controller.agent.session.header.cwd
         spelled = partial(_spelled, cwd or "/", os.path.realpath(cwd or "/"))
-        return AcpClient(peer, session_id, lambda: sessions.offered, spelled)
+
+        def show(call_id: str, terminal_id: str) -> None:
+            shown = sessions.get(session_id)
+            if shown is not None:
+                shown.show_terminal(call_id, terminal_id)
+
+        return AcpClient(peer, session_id, lambda: sessions.offered, spelled=spelled, show=show)
 
 
 def _spelled(cwd: str, real: str, path: str) -> str:

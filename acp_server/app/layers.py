@@ -36,7 +36,7 @@ BUNDLES: Final = ("base", "acp", "headless")
 FRONTS: Final = ("acp", "headless")
 TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {"acp": ("base", "acp"), "headless": ("base", "headless")}
 PROVIDER: Final = "acp_server.app.parts.models:provider"
-_ROW_OF: Final = {"model": "default-model", "persistence": "store"}
+_ROW_OF: Final = {"model": "default-model", "persistence": "store", "shell": "tools"}
 """Settings that are one key of a row."""
 _ROWS_BY_TABLE: Final = ("compaction", "limits", "log", "models", "consent", "sandbox")
 """Tables of the settings that are the config of the row of the same name."""

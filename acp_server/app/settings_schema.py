@@ -266,6 +266,9 @@ class Settings(Table):
 
     model: ModelName | None = Field(None, description="provider/model of sessions for which nobody names one.")
     persistence: Literal["disk", "memory"] | None = Field(None, description="Whether sessions outlive the process.")
+    shell: Literal["sandbox", "editor"] | None = Field(
+        None, description="Where commands run; in a terminal of the editor they are not confined, and each is asked."
+    )
     providers: dict[Annotated[str, Field(pattern=r"^[^\s/]{1,100}$")], Provider] = {}
     models: dict[ModelName, Model] = Field({}, description='Facts about models, by "provider/model".')
     limits: Limits | None = None
@@ -322,6 +325,12 @@ class Store(Table):
     persistence: Literal["disk", "memory"] = "disk"
 
 
+class Tools(Table):
+    """The config of the row tools."""
+
+    shell: Literal["sandbox", "editor"] = "sandbox"
+
+
 class Identity(Table):
     """The config of the row identity."""
 
@@ -345,7 +354,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.models:overrides": Models,
     f"{_PARTS}.models:provider": ProviderRow,
     f"{_PARTS}.models:scripted": Nothing,
-    f"{_PARTS}.tools:standard": Nothing,
+    f"{_PARTS}.tools:standard": Tools,
     f"{_PARTS}.consent:consent": Consent,
     f"{_PARTS}.compaction:keeper": Compaction,
     f"{_PARTS}.consent:sandbox": Sandbox,

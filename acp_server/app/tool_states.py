@@ -32,6 +32,7 @@ from acp_server.tools.jobs import SessionJobs, how, job_tools
 from acp_server.tools.local_files import LocalFiles
 from acp_server.tools.remembering import SEEN, keep_before, seen_before, seen_fact
 from acp_server.tools.ripgrep import find_ripgrep
+from acp_server.tools.terminal_bash import TerminalBash
 from acp_server.tools.todo import TodoTool
 from acp_server.tools.tool import AnyTool, ToolContext
 
@@ -149,7 +150,11 @@ class ToolStates:
         return state
 
 
-def standard_tools(states: ToolStates) -> Sequence[AnyTool]:
-    """Return the standard tools; their descriptions in `standard_tools.json` are made from these."""
-    shell = (BashTool(states.backend, states.jobs), *job_tools(states.jobs))
+def standard_tools(states: ToolStates, *, in_editor: bool = False) -> Sequence[AnyTool]:
+    """Return the standard tools; their descriptions in `standard_tools.json` are made from these.
+
+    `in_editor` is whether commands run in the editor's terminals where it has some.
+    """
+    confined = BashTool(states.backend, states.jobs)
+    shell = (TerminalBash(confined) if in_editor else confined, *job_tools(states.jobs))
     return (*file_tools(states.access, states.ripgrep), *shell, TodoTool())

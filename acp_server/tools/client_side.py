@@ -113,8 +113,8 @@ class ClientSide(Protocol):
         """
         ...
 
-    async def open_terminal(self, command: TerminalCommand, cancel: CancelToken) -> Terminal:
-        """Return a terminal in which the command runs.
+    async def open_terminal(self, command: TerminalCommand, call_id: str, cancel: CancelToken) -> Terminal:
+        """Return a terminal in which the command runs; it is shown in the card of that call.
 
         Raises:
             ClientFailedError: there is none.
@@ -142,7 +142,12 @@ class NoClient:
         """See ClientSide."""
         raise ClientFailedError("There is no editor that writes files.")
 
-    async def open_terminal(self, command: TerminalCommand, cancel: CancelToken) -> Terminal:  # noqa: ARG002 - the port's signature
+    async def open_terminal(
+        self,
+        command: TerminalCommand,  # noqa: ARG002 - the port's signature
+        call_id: str,  # noqa: ARG002 - likewise
+        cancel: CancelToken,  # noqa: ARG002 - likewise
+    ) -> Terminal:
         """See ClientSide."""
         raise ClientFailedError("There is no editor that has terminals.")
 

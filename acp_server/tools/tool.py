@@ -42,8 +42,8 @@ class ToolError(ServerError):
 class Effect:
     """What a call would do, computed from the very arguments that run; consent judges it and shows it.
 
-    `paths` are absolute; `command` is the exact shell text; `url` the exact address; `hosts` what a command wants to
-    reach.
+    `paths` are absolute; `command` is the exact shell text, `unconfined` when it would run outside of every sandbox,
+    `hosts` what it wants to reach; `url` is the exact address.
     """
 
     kind: EffectKind
@@ -51,6 +51,7 @@ class Effect:
     command: str | None = None
     url: str | None = None
     hosts: tuple[str, ...] = ()
+    unconfined: bool = False
 
 
 @value

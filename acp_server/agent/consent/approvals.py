@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from acp_server.agent.consent.grants import RULE_EVENT, KeptRules, fold_rule, rule_data, session_rules
 from acp_server.agent.consent.harmless import is_harmless, reads_trees
-from acp_server.agent.consent.judge import MODE_LEVELS, OFF, Surroundings, judge
+from acp_server.agent.consent.judge import OFF, Surroundings, judge, level_for
 from acp_server.agent.consent.rules import Rule, Scope
 from acp_server.agent.consent.words import split_command
 from acp_server.agent.hooks import ALLOW, Allow, Ask, Decision, Deny
@@ -177,7 +177,7 @@ class Approvals:
         effect = self._tools.effect(place)
         if effect is None or isinstance(before, Deny):
             return before
-        self._levels[place.call.id] = MODE_LEVELS[self._mode]
+        self._levels[place.call.id] = level_for(self._mode, effect)
         try:
             rules, network = self.rules, self._network(self._reach)
             decision = judge(self._mode, effect, rules, self._places, network)

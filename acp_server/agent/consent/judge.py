@@ -62,9 +62,17 @@ def judge(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surrounding
         case "edit":
             return _judge_edit(mode, effect, rules, places)
         case "execute":
-            return _judge_hosts(mode, effect.hosts, rules, network) or _judge_command(mode, effect.command or "", rules)
+            hosts = _judge_hosts(mode, effect.hosts, rules, network)
+            if hosts is not None and (hosts.answer == "deny" or level_for(mode, effect) != "full-access"):
+                return hosts
+            return _judge_command(mode, effect, rules)
         case "fetch":
             return _judge_fetch(mode, effect.url or "", rules)
+
+
+def level_for(mode: Mode, effect: Effect) -> Level:
+    """Return how a call with that effect is confined; plan confines all of them."""
+    return "full-access" if effect.unconfined and mode != "plan" else MODE_LEVELS[mode]
 
 
 def _judge_read(effect: Effect, places: Surroundings) -> Decision:
@@ -102,10 +110,13 @@ def _judge_path(rules: Sequence[Rule], path: str, places: Surroundings) -> Verdi
     return "deny" if "deny" in verdicts else "allow" if "allow" in verdicts else None
 
 
-def _judge_command(mode: Mode, command: str, rules: Sequence[Rule]) -> Decision:
+def _judge_command(mode: Mode, effect: Effect, rules: Sequence[Rule]) -> Decision:
+    command = effect.command or ""
     verdict: Verdict | None = judge_command(rules, command)
     if verdict == "deny":
         return Decision("deny", "A rule of yours denies this command.")
+    if level_for(mode, effect) == "full-access" and mode != "full":
+        return Decision("ask", "It would run in a terminal of the editor, outside of the sandbox.")
     if verdict == "allow" or (mode != "full" and is_harmless(command)):
         return ALLOW
     if mode == "auto":

@@ -20,7 +20,7 @@ LOAD_AFTER: Final = 0.5
 """Seconds from the first request to a model until the tools' code is loaded, which would hold up the first words."""
 
 
-def standard(parts: Parts, config: Config) -> Callable[[], Awaitable[None]]:  # noqa: ARG001 - a factory's signature
+def standard(parts: Parts, config: Config) -> Callable[[], Awaitable[None]]:
     """Register the standard tools; what they do is loaded once their descriptions are on the way to a model."""
     made: list[ToolStates] = []
     loading: list[LateTools] = []
@@ -31,7 +31,7 @@ def standard(parts: Parts, config: Config) -> Callable[[], Awaitable[None]]:  # 
 
         states = ToolStates(parts.environment)
         made.append(states)
-        return standard_tools(states)
+        return standard_tools(states, in_editor=config.get("shell") == "editor")
 
     def describe() -> Sequence[AnyTool]:
         from acp_server.tools.late_tool import LateTools, standard_schemas  # noqa: PLC0415 - likewise

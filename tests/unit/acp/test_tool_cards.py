@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from acp_server.acp.picture_updates import filled, named_in
@@ -34,7 +35,7 @@ def test_a_call_is_drawn_as_its_tool_says_from_its_start_on() -> None:
             "toolCallId": "c",
             "name": "edit",
             "title": "edit",
-            "kind": "other",
+            "kind": "edit",
             "status": "pending",
         },
         {
@@ -151,3 +152,68 @@ def test_images_of_a_result_stand_behind_its_words() -> None:
     assert filled(update, lambda _ident: None)["content"] == [text("see"), text(gone)]
     (update,) = [item for item in started(cards, VIEW, "d") if "content" in item]
     assert (list(named_in(update)), update["content"]) == ([], [DIFF])
+
+
+# -- what only a live card shows
+
+
+def live(*, draws: bool = False) -> ToolCards:
+    cards = ToolCards()
+    cards.live, cards.draws_terminals = True, draws
+    return cards
+
+
+def test_arguments_are_shown_as_they_come_but_seldom() -> None:
+    cards = live()
+    cards.named(PLACE, "c", "write")
+    text_of_it = json.dumps({"path": "a.py", "content": "x" * 1000})
+    seen = [update for piece in text_of_it for update in cards.argued("c", piece)]
+    assert [len(update["rawInput"]["content"]) for update in seen] == [35, 227, 995]
+    assert {(update["rawInput"]["path"], update["status"], update["kind"]) for update in seen} == {
+        ("a.py", "pending", "edit")
+    }
+    started(cards)
+    assert cards.argued("c", "x" * 10_000) == ()
+
+
+def test_a_replay_shows_no_arguments_before_they_are_whole() -> None:
+    cards = ToolCards()
+    cards.named(PLACE, "c", "write")
+    assert cards.argued("c", json.dumps({"path": "x" * 1000})) == ()
+
+
+def test_a_terminal_of_the_client_is_shown_until_the_end() -> None:
+    cards = live()
+    started(cards)
+    terminal = [{"type": "terminal", "terminalId": "t"}]
+    assert [update["content"] for update in cards.attached("c", "t")] == [terminal]
+    (update,) = cards.ended(result("out"))
+    assert (update["content"], "_meta" in update) == (terminal, False)
+    started(cards, ident="d")
+    cards.attached("d", "u")
+    (update,) = cards.ended(result("stopped", failed=True, ident="d"))
+    assert update["content"] == [{"type": "terminal", "terminalId": "u"}, text("stopped")]
+    assert cards.attached("e", "v") == ()
+
+
+def test_output_is_sent_once_to_a_client_that_draws_it() -> None:
+    cards = live(draws=True)
+    cards.named(PLACE, "c", "bash")
+    started(cards)
+    window = "".join(f"line {n}\n" for n in range(1000))
+    sent = [cards.progressed("c", shown)[0]["_meta"]["terminal_output"]["data"] for shown in ("a\n", "a\nb\n", window)]
+    assert sent == ["a\n", "b\n", window]
+    later = window[500:] + "line 1000\n"
+    assert cards.progressed("c", later)[0]["_meta"]["terminal_output"]["data"] == "line 1000\n"
+    (update,) = cards.ended(result(f"{window}line 1000\nlast\n[exit code 0]"))
+    assert update["_meta"] == {
+        "terminal_output": {"terminal_id": "c", "data": "last\n[exit code 0]"},
+        "terminal_exit": {"terminal_id": "c", "exit_code": None, "signal": None},
+    }
+
+
+def test_a_command_that_was_refused_shows_why_and_no_terminal() -> None:
+    cards = live(draws=True)
+    cards.named(PLACE, "c", "bash")
+    (update,) = cards.ended(result("no", failed=True))
+    assert (update["content"], "_meta" in update) == ([text("no")], False)
