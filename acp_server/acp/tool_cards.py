@@ -24,6 +24,9 @@ KINDS: Final[Mapping[str, str]] = {
     "edit": "edit",
     "multi_edit": "edit",
     "bash": "execute",
+    "job_list": "execute",
+    "job_output": "execute",
+    "job_stop": "execute",
     "todo": "think",
 }
 """The kinds of the shipped tools, for a call of which nothing but the name is known."""
