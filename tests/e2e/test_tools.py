@@ -429,7 +429,8 @@ def output(play: Play, words: str) -> Obj:
     def seen() -> Obj | None:
         for update in live(play.client, play.session):
             if update.kind == "tool_call_update" and update.fields["status"] == "in_progress":
-                texts = [part["content"]["text"] for part in update.fields.get("content", [])]
+                parts = [part for part in update.fields.get("content", []) if part["type"] == "content"]
+                texts = [part["content"]["text"] for part in parts]
                 if words in "".join(texts):
                     return update.fields
         return None
