@@ -190,6 +190,18 @@ def test_a_level_answers_its_questions_and_no_others(stage: Stage) -> None:
     assert (stage.project / "made").exists()
 
 
+def test_a_preset_is_what_a_fresh_session_is_made_of(stage: Stage) -> None:
+    with MockLlm(Script([{"text": "Small."}])) as mock:
+        stage.secrets.append(KEY)
+        env = stage.environment(None, mock.environment("openai"))
+        done = run(stage, "--preset", "minimal", "hello", env=env)
+        (asked,) = mock.asked
+        late = run(stage, "--continue", "--preset", "standard", "hello", env=env)
+    assert (done.returncode, done.stdout) == (0, "Small.\n")
+    assert {tool["function"]["name"] for tool in asked.body["tools"]} == {"read", "write", "edit", "bash"}
+    assert (late.returncode, "before the first prompt" in late.stderr) == (1, True)
+
+
 def test_an_image_goes_with_the_task(stage: Stage) -> None:
     (stage.project / "plot.png").write_bytes(png())
     (stage.project / "text.png").write_text("no image", "utf-8")

@@ -18,6 +18,7 @@ class RunOptions:
         newest: whether to go on in the newest session of the directory.
         model: `provider/model`, None for the one that is configured.
         mode: the session's mode, None for what the session has.
+        preset: what the agent of a fresh session is made of, None for the standard one.
         images: files of images that belong to the task.
         seconds: how long the run may take, None for no limit.
     """
@@ -30,5 +31,6 @@ class RunOptions:
     model: str | None = None
     mode: Mode | None = None
     approve: Approve = "none"
+    preset: str | None = None
     images: tuple[str, ...] = ()
     seconds: float | None = None

@@ -16,6 +16,7 @@ from typing import Any, Final
 from acp_server.agent.agent import Agent
 from acp_server.agent.consent.approvals import Question
 from acp_server.agent.modes import MODE_EVENT, mode_of
+from acp_server.agent.presets import PRESET_EVENT, may_choose, preset_of
 from acp_server.agent.turns import TurnEnd
 from acp_server.app.core import Core, build_core
 from acp_server.app.headless.approver import Approve, Approver
@@ -122,6 +123,7 @@ class Run:
         return outcome, _facts(session, first, time.monotonic() - began)
 
     async def _turn(self, agent: Agent) -> TurnEnd:
+        self._choose_preset(agent.session)
         mode = self._options.mode
         if mode is not None and mode != mode_of(agent.session.events):
             agent.session.append(MODE_EVENT, {"preset": mode})
@@ -139,6 +141,14 @@ class Run:
         if self._stopped:
             agent.cancel(BY_USER)
         return await ended
+
+    def _choose_preset(self, session: Session) -> None:
+        preset = self._options.preset
+        if preset is None or preset == preset_of(session.events).id:
+            return
+        if not may_choose(session.events):
+            raise ServerError("PRESET_FIXED", "A preset is chosen before the first prompt of a session.")
+        session.append(PRESET_EVENT, {"agentPreset": preset})
 
     async def _images(self, agent: Agent) -> tuple[ImageBlock, ...]:
         if not self._options.images:
