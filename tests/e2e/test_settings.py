@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,19 +27,22 @@ def write(stage: Stage, text: str) -> Path:
     return path
 
 
-def status(client: Client, session: str) -> str:
-    """Return what `/status` says about the window, after a turn."""
+def window(client: Client, session: str) -> int:
+    """Return the size of the window that `/status` tells after a turn."""
     client.prompt(session, script("say Fine."))
     _, turn = client.prompt(session, "/status")
-    return next(line for line in client.said(turn).splitlines() if "window" in line)
+    line = next(line for line in client.said(turn).splitlines() if "window" in line)
+    found = re.search(r"([\d,]+) tokens", line)
+    assert found is not None, line
+    return int(found[1].replace(",", ""))
 
 
 def test_a_change_is_seen_by_a_running_session(stage: Stage) -> None:
     write(stage, WINDOW.format(1000))
     client, session = stage.open()
-    assert status(client, session) == "- Context window: 1000 tokens"
+    assert window(client, session) == 1_000
     write(stage, WINDOW.format(23456))
-    assert status(client, session) == "- Context window: 23456 tokens"
+    assert window(client, session) == 23_456
 
 
 def test_another_system_text_counts_from_the_next_request_on(stage: Stage) -> None:
@@ -57,15 +61,15 @@ def test_another_system_text_counts_from_the_next_request_on(stage: Stage) -> No
 def test_a_wrong_edit_changes_nothing_and_is_told(stage: Stage) -> None:
     path = write(stage, WINDOW.format(1000))
     client, session = stage.open()
-    assert status(client, session) == "- Context window: 1000 tokens"
+    assert window(client, session) == 1_000
     write(stage, WINDOW.format(2000) + "zzz = 1\n")
     _, turn = client.prompt(session, script("say Fine."))
     told = client.trace.turn_text(turn, "agent_thought_chunk")
     sentence = f"{path}:3: unknown key 'zzz' in models.\"scripted/demo\"."
     assert told == f"{sentence} The settings from before stay in force.\n"
-    assert status(client, session) == "- Context window: 1000 tokens"
+    assert window(client, session) == 1_000
     write(stage, WINDOW.format(2000))
-    assert status(client, session) == "- Context window: 2000 tokens"
+    assert window(client, session) == 2_000
 
 
 def test_settings_that_are_wrong_at_the_start_keep_sessions_shut_until_they_are_right(stage: Stage) -> None:
@@ -77,14 +81,14 @@ def test_settings_that_are_wrong_at_the_start_keep_sessions_shut_until_they_are_
     assert error == {"code": -32603, "message": sentence, "data": {"details": sentence}}
     write(stage, WINDOW.format(1000))
     session = client.new_session(stage.project)
-    assert status(client, session) == "- Context window: 1000 tokens"
+    assert window(client, session) == 1_000
 
 
 def test_without_a_file_a_later_one_is_seen(stage: Stage) -> None:
     client, session = stage.open()
-    assert status(client, session) == "- Context window: 200000 tokens"
+    assert window(client, session) == 200_000
     write(stage, WINDOW.format(1000))
-    assert status(client, session) == "- Context window: 1000 tokens"
+    assert window(client, session) == 1_000
 
 
 def test_the_steps_of_a_turn_are_limited(stage: Stage) -> None:
@@ -130,7 +134,7 @@ def test_files_of_a_workspace_change_nothing(stage: Stage) -> None:
     clean = dump(stage, stage.root)
     assert dump(stage, stage.project) == clean
     client, session = stage.open()
-    assert status(client, session) == "- Context window: 200000 tokens"
+    assert window(client, session) == 200_000
 
 
 def test_a_session_may_be_opened_with_a_patch(stage: Stage) -> None:
@@ -139,7 +143,8 @@ def test_a_session_may_be_opened_with_a_patch(stage: Stage) -> None:
     client = stage.client(options=("--patch", str(patch)))
     client.initialize()
     client.new_session(stage.project)
-    assert client.wait_update("available_commands_update")["availableCommands"] == []
+    commands = client.wait_update("available_commands_update")["availableCommands"]
+    assert [command["name"] for command in commands] == ["compact"]  # of another row
 
 
 def test_an_unknown_profile_keeps_sessions_shut(stage: Stage) -> None:
@@ -188,7 +193,7 @@ def test_a_wrong_edit_is_told_at_once_where_notices_are_shown(stage: Stage) -> N
     client.initialize({"session": {"notices": {}}})
     session = client.new_session(stage.project)
     client.wait_update("available_commands_update")
-    assert status(client, session) == "- Context window: 1000 tokens"
+    assert window(client, session) == 1_000
     write(stage, "modle = 1\n")
     sentence = f"{path}:1: unknown key 'modle'. Did you mean 'model'? The settings from before stay in force."
     assert client.wait_update("notice")["title"] == sentence
