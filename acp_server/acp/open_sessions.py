@@ -23,9 +23,17 @@ from acp_server.base.cancel import BY_USER
 from acp_server.base.ids import SessionId
 from acp_server.jsonrpc.outbox import Outbox
 from acp_server.jsonrpc.peer import Inbound, Pending
+from acp_server.session.session import Session
+from acp_server.tools.mcp.servers import McpServer
 
 Answer: TypeAlias = Mapping[str, Any] | Pending
+Connect: TypeAlias = Callable[[Session, Sequence[McpServer]], None]
+"""Lets a session have these MCP servers and no others from here on; waits for nothing (clauses S-07, S-08, S-27)."""
 Route: TypeAlias = Callable[[params.Params, Inbound], Answer | Awaitable[Answer]]
+
+
+def connect_nothing(_session: Session, _servers: Sequence[McpServer]) -> None:
+    """Pass over the servers: for who has no client of them."""
 
 
 class OpenSessions:

@@ -11,6 +11,7 @@ from typing import Any
 
 from acp_server.acp.failures import invalid
 from acp_server.base.values import value
+from acp_server.tools.mcp.servers import McpServer
 
 Params = Mapping[str, Any]
 
@@ -21,14 +22,6 @@ def session_id(params: Params) -> str:
     if not isinstance(value, str):
         raise invalid("sessionId", "must be a string")
     return value
-
-
-@value
-class McpServer:
-    """An MCP server that the editor names; `transport` is stdio, http or sse."""
-
-    name: str
-    transport: str
 
 
 @value
@@ -44,7 +37,7 @@ class StoredSession:
 def stored_session(params: Params) -> StoredSession:
     """Return the params of `session/load` and `session/resume`; raise RpcError -32602 naming the field."""
     ident = session_id(params)
-    return StoredSession(ident, absolute(params, "cwd"), _servers(params), _roots(params))
+    return StoredSession(ident, absolute(params, "cwd"), mcp_servers(params), _roots(params))
 
 
 def absolute(params: Params, field: str) -> str:
@@ -112,12 +105,7 @@ def new_session(params: Params) -> NewSession:
     Whether the directory exists is for whoever may look at the disk.
     """
     cwd = absolute(params, "cwd")
-    return NewSession(cwd, _servers(params), _roots(params))
-
-
-def unused_servers(servers: tuple[McpServer, ...]) -> list[str]:
-    """Return a sentence for each MCP server that was named in vain."""
-    return [f"The MCP server {server.name!r} is not used: this server has no MCP client." for server in servers]
+    return NewSession(cwd, mcp_servers(params), _roots(params))
 
 
 def real_roots(roots: tuple[str, ...]) -> tuple[str, ...]:
@@ -137,7 +125,8 @@ def _roots(params: Params) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _servers(params: Params) -> tuple[McpServer, ...]:
+def mcp_servers(params: Params) -> tuple[McpServer, ...]:
+    """Return the MCP servers that the client names; raise RpcError -32602 naming the field. Clauses MC-01 to MC-04."""
     return tuple(_mcp_server(place, server) for place, server in _entries(params, "mcpServers"))
 
 
@@ -146,21 +135,40 @@ def _mcp_server(place: str, server: object) -> McpServer:
         raise invalid(place, "must be an object with a name")
     transport = server.get("type", "stdio")
     name: str = server["name"]
+    if transport == "http":
+        url = server.get("url")
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+            raise invalid(f"{place}.url", "must be an address of http or https")
+        return McpServer(name, url=url, headers=_pairs(server, place, "headers"))
     if transport != "stdio":
         raise invalid(place, f"names the server {name!r} with the transport {transport!r}, which is not offered")
     if not isinstance(server.get("command"), str):
         raise invalid(f"{place}.command", "must be a string")
-    return McpServer(name, transport)
+    args = _entries(server, "args", place)
+    for where, arg in args:
+        if not isinstance(arg, str):
+            raise invalid(where, "must be a string")
+    return McpServer(name, server["command"], tuple(str(arg) for _, arg in args), _pairs(server, place, "env"))
 
 
-def _entries(params: Params, field: str) -> list[tuple[str, object]]:
+def _pairs(server: Params, place: str, field: str) -> tuple[tuple[str, str], ...]:
+    """Return names and values of a list of `{name, value}`."""
+    pairs = []
+    for where, pair in _entries(server, field, place):
+        if not isinstance(pair, Mapping) or not all(isinstance(pair.get(key), str) for key in ("name", "value")):
+            raise invalid(where, "must be an object with a name and a value")
+        pairs.append((pair["name"], pair["value"]))
+    return tuple(pairs)
+
+
+def _entries(params: Params, field: str, place: str = "") -> list[tuple[str, object]]:
     """Return the array's items with their places; a missing or null array is empty."""
-    value = params.get(field)
+    value, where = params.get(field), f"{place}.{field}" if place else field
     if value is None:
         return []
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise invalid(field, "must be an array")
-    return [(f"{field}[{n}]", item) for n, item in enumerate(value)]
+        raise invalid(where, "must be an array")
+    return [(f"{where}[{n}]", item) for n, item in enumerate(value)]
 
 
 def prompt_blocks(params: Params) -> Sequence[Mapping[str, Any]]:

@@ -16,7 +16,7 @@ from acp_server.base.json_value import JsonValue
 from acp_server.base.values import replace
 from acp_server.sandbox.hosts import canonical_host
 
-HINT: Final = "revoke N | keep N project|user | allow|deny session|project|user command|edit|fetch WHAT"
+HINT: Final = "revoke N | keep N project|user | allow|deny session|project|user command|edit|fetch|mcp WHAT"
 
 
 def permissions(agent: Agent, args: str, kept: KeptRules) -> str:
@@ -97,7 +97,10 @@ class _Desk:
                 )
             case "fetch":
                 return rule_from_json({**data, "host": _host(what)})
-        raise ServerError("INVALID_RULE", f"A rule is for command, edit or fetch, not for {subject}.")
+            case "mcp":
+                server, _, tool = what.partition(": ")
+                return rule_from_json({**data, "server": server, **({"tool": tool.strip()} if tool.strip() else {})})
+        raise ServerError("INVALID_RULE", f"A rule is for command, edit, fetch or mcp, not for {subject}.")
 
 
 def _words(what: str) -> dict[str, JsonValue]:

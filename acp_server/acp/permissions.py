@@ -96,6 +96,8 @@ def raw_input(question: Question) -> dict[str, Any]:
         told["hosts"] = list(effect.hosts)
     if effect.url is not None:
         told["url"] = effect.url
+    if effect.kind == "mcp":
+        told |= {"server": effect.server, "tool": effect.tool, "arguments": effect.arguments}
     return told
 
 

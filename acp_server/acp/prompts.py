@@ -13,7 +13,7 @@ from acp_server.acp.content import Content, NewImage, blocks_of
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import invalid, prompt_result, refused
 from acp_server.acp.model_words import not_available
-from acp_server.acp.open_sessions import Answer, OpenSessions
+from acp_server.acp.open_sessions import Answer, Connect, OpenSessions, connect_nothing
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.turns import TurnEnd
@@ -44,6 +44,7 @@ class Prompts:
         clock: Clock,
         ids: Ids,
         ready: Callable[[], None],
+        connect: Connect = connect_nothing,
     ) -> None:
         self._registry = registry
         self._sessions = sessions
@@ -57,6 +58,7 @@ class Prompts:
         self._cancel_in_turn = sessions.in_turn(self.cancel)
         self._ready = ready
         """Raises ServerError while no session could be kept."""
+        self._connect = connect
 
     def new(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:
         """Open a session: `session/new`. Nothing is written for it before its first event."""
@@ -72,9 +74,8 @@ class Prompts:
         header = SessionHeader(id=SessionId(self._ids.new()), created_at=self._clock.now_ms(), cwd=asked.cwd)
         controller = self._sessions.add(self._registry.create(header, config))
         controller.roots = roots
-        for sentence in params.unused_servers(asked.mcp_servers):
-            controller.tell(sentence)
         controller.go_live()
+        self._connect(controller.agent.session, asked.mcp_servers)
         request.after_response(controller.greet)
         return {"sessionId": header.id, **self._options.choices(controller)}
 

@@ -16,7 +16,7 @@ from acp_server.acp.access import NOBODY, Access
 from acp_server.acp.controller import Controller, read_only_words
 from acp_server.acp.failures import invalid, refused, session_not_found, stored_error
 from acp_server.acp.model_words import not_available, readable_only_for_now
-from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.open_sessions import Connect, OpenSessions, connect_nothing
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.options import fitting
 from acp_server.acp.times import iso_utc
@@ -32,6 +32,7 @@ from acp_server.persistence.port import LoadedSession, PersistenceError, Session
 from acp_server.session.header import SessionHeader
 from acp_server.session.model_choice import chosen_model
 from acp_server.session.title import normalize_title
+from acp_server.tools.mcp.servers import McpServer
 
 Store: TypeAlias = Callable[[], Awaitable[SessionPersistence]]
 PAGE: Final = 50
@@ -47,6 +48,7 @@ class _Fork:
     keep: int | None
     length: int | None
     cwd: str | None
+    mcp_servers: tuple[McpServer, ...]
 
 
 class Stored:
@@ -62,6 +64,7 @@ class Stored:
         *,
         clock: Clock,
         ids: Ids,
+        connect: Connect = connect_nothing,
     ) -> None:
         self._registry = registry
         self._sessions = sessions
@@ -70,6 +73,7 @@ class Stored:
         self._store = store
         self._clock = clock
         self._ids = ids
+        self._connect = connect
 
     async def list(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
         """Return one page, newest first: `session/list`. Never opens a session."""
@@ -131,11 +135,12 @@ class Stored:
         source = SessionId(params.session_id(given))
         keep = params.boundary(given)
         cwd = None if given.get("cwd") is None else params.absolute(given, "cwd")
+        servers = params.mcp_servers(given)
         known = self._sessions.get(source)
         length = None if known is None else known.agent.session.seq
         if length == 0:
             raise RpcError(INVALID_REQUEST, NOTHING_TO_FORK, {"details": NOTHING_TO_FORK})
-        return self._forked(_Fork(source, keep, length, cwd), self._access.config(), request)
+        return self._forked(_Fork(source, keep, length, cwd, servers), self._access.config(), request)
 
     async def _forked(self, asked: _Fork, config: CallConfig, request: Inbound) -> Mapping[str, Any]:
         source, known = asked.source, self._sessions.get(asked.source)
@@ -156,6 +161,7 @@ class Stored:
             controller = self._enter(loaded, config)
         controller.catch_up()
         controller.go_live()
+        self._connect(controller.agent.session, asked.mcp_servers)
         request.after_response(controller.greet)
         return {"sessionId": header.id, **self._options.choices(controller)}
 
@@ -178,8 +184,7 @@ class Stored:
         if replay:
             await controller.replay()
         controller.go_live()
-        for sentence in params.unused_servers(asked.mcp_servers):
-            controller.tell(sentence)
+        self._connect(controller.agent.session, asked.mcp_servers)
         request.after_response(controller.greet)
         return self._options.choices(controller)
 

@@ -7,7 +7,7 @@ disposal exactly once if it was announced.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from acp_server.agent.agent import Agent
@@ -30,6 +30,7 @@ Listener: TypeAlias = Callable[[Agent], None]
 class _Entry:
     agent: Agent
     journal: HeldJournal
+    release: Callable[[], Awaitable[None]]
     detach: Callable[[], None]
 
 
@@ -84,7 +85,10 @@ class AgentRegistry:
         if entry is None:
             return
         await entry.agent.dispose()
-        await entry.journal.close()
+        try:
+            await entry.release()
+        finally:
+            await entry.journal.close()
         if self._entries.pop(ident, None) is not None:
             entry.detach()
             for listener in self._disposed:
@@ -107,5 +111,5 @@ class AgentRegistry:
         except BaseException:
             detach()
             raise
-        self._entries[session.id] = _Entry(agent, services.journal, detach)
+        self._entries[session.id] = _Entry(agent, services.journal, services.release, detach)
         return agent

@@ -36,6 +36,10 @@ class NoAttachments:
 NO_ATTACHMENTS: Final = NoAttachments()
 
 
+async def holds_nothing() -> None:
+    """Give nothing back."""
+
+
 @value
 class AgentServices:
     """The services of one agent.
@@ -66,6 +70,8 @@ class AgentServices:
     """Asked before each step: what keeps the conversation within the model's window, None where nothing does."""
     ask: Asking | None = None
     """Puts a question to the person; None while nobody can be asked."""
+    release: Callable[[], Awaitable[None]] = holds_nothing
+    """Awaited once the agent is quiet: gives back what the session alone held, processes included."""
 
 
 @value

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from acp_server.agent.services import NO_ATTACHMENTS
 from acp_server.agent.tools import CallPlace, ToolOutcome, failed
 from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import FrozenObject, JsonObject, JsonValue
-from acp_server.base.registered import Registered
 from acp_server.base.values import replace, value
 from acp_server.messages.blocks import TextBlock, ToolCallBlock
 from acp_server.sandbox.policy import Policy
@@ -102,10 +101,18 @@ class _Context:
                 yield from (fact for fact in kept or () if isinstance(fact, FrozenObject))
 
 
+class ToolTable(Protocol):
+    """The tools that there are."""
+
+    def find(self, name: str) -> AnyTool | None:
+        """Return the tool of that name, or None."""
+        ...
+
+
 class Toolbox:
     """See ToolBox, but for the schemas, and consent.approvals.Judged."""
 
-    def __init__(self, tools: Registered[AnyTool], scene: Scene) -> None:
+    def __init__(self, tools: ToolTable, scene: Scene) -> None:
         self._tools = tools
         self._scene = scene
         self._last: tuple[str, str] = ("", "")

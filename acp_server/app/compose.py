@@ -60,8 +60,10 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     choices = OptionRoutes(sessions, login, lambda: _network(core))
     tables.sandboxes.subscribe(choices.show_soon)
     tables.adapters.subscribe(choices.show_soon)
-    prompts = Prompts(registry, sessions, login, choices, clock=clock, ids=ids, ready=ready)
-    stored = Stored(registry, sessions, login, choices, core.store.result, clock=clock, ids=ids)
+    prompts = Prompts(registry, sessions, login, choices, clock=clock, ids=ids, ready=ready, connect=core.servers.open)
+    stored = Stored(
+        registry, sessions, login, choices, core.store.result, clock=clock, ids=ids, connect=core.servers.open
+    )
     server = Server(sessions, prompts, stored, choices, login, unstable=options.unstable)
     peer = Peer(server.routes(), outbox, log.note, gate=server.gate)
     editor.join(sessions, peer)

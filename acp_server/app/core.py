@@ -20,6 +20,7 @@ from acp_server.app.front import Front
 from acp_server.app.journal import NewJournal, ReadOnlyJournal, StoredJournal, words_of
 from acp_server.app.limits import DEFAULT
 from acp_server.app.log_file import LogFile
+from acp_server.app.mcp_sessions import McpSessions
 from acp_server.app.model_facts import NO_FACTS
 from acp_server.app.options import ServeOptions
 from acp_server.app.pictures import Pictures, Remembered
@@ -58,6 +59,7 @@ class Core:
     pictures: Pictures
     clock: SystemClock
     ids: RandomIds
+    servers: McpSessions
 
     def warm_up_soon(self) -> None:
         """Load what a turn needs once the first requests had their chance."""
@@ -71,6 +73,7 @@ class Core:
             await self.store.loaded.shutdown()
         if self.models.ready:
             await self.models.loaded.close()
+        await self.servers.shutdown()
         await self.composition.close()
 
 
@@ -84,7 +87,8 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
     pictures = Pictures(store.result)
     models = WarmUp(lambda: _load_models(tables, reachable, pictures))
     access = SessionAccess(store.result, log.report)
-    tables = Registries(environment, access)
+    servers = McpSessions(environment, lambda: tables.mcp_servers.items, front.tell)
+    tables = Registries(environment, access, (servers.command(),))
     composition = Composition(
         environment,
         Components(tables),
@@ -109,6 +113,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         front=front,
         remember=lambda: (tables.consents.last or ConsentChoice()).remember,
         sandbox=lambda: tables.sandboxes.last or SandboxChoice(),
+        own=servers.tools,
     )
     tables.observers.add(SessionObserver(closed=tools.closed))
 
@@ -117,7 +122,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         attachments = Remembered(journal, pictures)
 
         def runtime() -> Awaitable[LlmRuntime]:
-            return _runtime(models, tables)
+            return _runtime(models, tables, servers, session.id)
 
         def tell(sentence: str) -> None:
             front.tell(session.id, sentence)
@@ -141,12 +146,13 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
             guard=tools.guard,
             keeper=SessionKeeper(tables.keepers, kit),
             ask=tools.ask,
+            release=lambda: servers.close(session.id),
         )
 
     registry = AgentRegistry(SessionStore(clock.now_ms, lambda error, _event: log.report(error)), services_for)
     access.serve(tables.observers, tables.projections)
     registry.observe(created=access.opened, disposed=access.closed)
-    return Core(environment, tables, composition, reachable, models, store, registry, pictures, clock, ids)
+    return Core(environment, tables, composition, reachable, models, store, registry, pictures, clock, ids, servers)
 
 
 def _journal(
@@ -199,8 +205,11 @@ def _offer(tables: Registries) -> ModelOffer:
     return ModelOffer(tables.adapters.items, limits.http, limits.retry, facts)
 
 
-async def _runtime(models: WarmUp[ModelRuntime], tables: Registries) -> LlmRuntime:
+async def _runtime(
+    models: WarmUp[ModelRuntime], tables: Registries, servers: McpSessions, session_id: str
+) -> LlmRuntime:
     loaded = await models.result()
     loaded.apply(_offer(tables))
     tables.open_toolkits()
+    await servers.ready(session_id)
     return loaded.runtime

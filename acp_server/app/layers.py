@@ -36,6 +36,7 @@ BUNDLES: Final = ("base", "acp", "headless")
 FRONTS: Final = ("acp", "headless")
 TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {"acp": ("base", "acp"), "headless": ("base", "headless")}
 PROVIDER: Final = "acp_server.app.parts.models:provider"
+MCP_SERVER: Final = "acp_server.app.parts.mcp:server"
 _ROW_OF: Final = {"model": "default-model", "persistence": "store", "shell": "tools"}
 """Settings that are one key of a row."""
 _ROWS_BY_TABLE: Final = ("compaction", "limits", "log", "models", "consent", "sandbox")
@@ -133,6 +134,9 @@ def settings_layer(source: Source, known: set[str]) -> Layer:
             patches.append(Insert((Row(row, PROVIDER, {"name": name}),), source.place("providers", name)))
         for key, part in given.items():
             patches.append(SetConfig(row, {key: part}, source.place("providers", name, key), merge=True))
+    for name, given in document.get("mcp", {}).items():
+        server = Row(f"mcp-{name}", MCP_SERVER, {"name": name, **given})
+        patches.append(Insert((server,), source.place("mcp", name)))
     patches += _patches(source)
     return Layer(source.path, tuple(patches))
 

@@ -25,6 +25,7 @@ from acp_server.base.values import value
 from acp_server.messages.request import CallConfig
 from acp_server.persistence.port import SessionPersistence
 from acp_server.session.session import Session
+from acp_server.tools.mcp.servers import McpServer
 
 if TYPE_CHECKING:
     from acp_server.llm.runtime import LlmRuntime
@@ -102,9 +103,15 @@ class KeeperKit:
 
 
 class Registries:
-    """Every table of one process. Where only one counts (a title, a store, limits), the last one added does."""
+    """Every table of one process. Where only one counts (a title, a store, limits), the last one added does.
 
-    def __init__(self, environment: Mapping[str, str], sessions: SessionAccess) -> None:
+    `services` are the slash commands of services that are no components.
+    """
+
+    def __init__(
+        self, environment: Mapping[str, str], sessions: SessionAccess, services: Sequence[Command] = ()
+    ) -> None:
+        self.service_commands = services
         self.environment = environment
         self.session_access = sessions
         self.adapters: Registered[ProviderEntry] = Registered("provider", lambda entry: entry.name)
@@ -121,6 +128,7 @@ class Registries:
         self.limits: Registered[Limits] = Registered("limits")
         self.facts: Registered[ModelFacts] = Registered("model facts")
         self.default_models: Registered[CallConfig] = Registered("default model")
+        self.mcp_servers: Registered[McpServer] = Registered("MCP server", lambda server: server.name)
         self.logs: Registered[LogChoice] = Registered("log")
         self.sandboxes: Registered[SandboxChoice] = Registered("sandbox")
         self.consents: Registered[ConsentChoice] = Registered("consent")
@@ -189,12 +197,14 @@ class Parts:
     Attributes:
         row: the id of the component's row.
         sessions: the live sessions and the stored ones.
+        service_commands: slash commands of services that are no components.
     """
 
     def __init__(self, row: str, tables: Registries, undo: list[Undo]) -> None:
         self.row = row
         self.environment = tables.environment
         self.sessions = tables.session_access
+        self.service_commands = tables.service_commands
         self.adapters = Adding(tables.adapters, undo)
         self.tools = Adding(tables.tools, undo)
         self.toolkits = Adding(tables.toolkits, undo)
@@ -209,6 +219,7 @@ class Parts:
         self.limits = Adding(tables.limits, undo)
         self.facts = Adding(tables.facts, undo)
         self.default_models = Adding(tables.default_models, undo)
+        self.mcp_servers = Adding(tables.mcp_servers, undo)
         self.logs = Adding(tables.logs, undo)
         self.sandboxes = Adding(tables.sandboxes, undo)
         self.consents = Adding(tables.consents, undo)

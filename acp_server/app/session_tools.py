@@ -44,6 +44,7 @@ class ToolSessions:
         front: Front,
         remember: Callable[[], Remembered],
         sandbox: Callable[[], SandboxChoice],
+        own: Callable[[str], Sequence[AnyTool]] = lambda _session_id: (),
     ) -> None:
         self._tools = tools
         self._environment = environment
@@ -53,11 +54,14 @@ class ToolSessions:
         self._front = front
         self._remember = remember
         self._sandbox = sandbox
+        self._own = own
+        """Gives the tools that one session alone has."""
         self._open: dict[str, SessionTools] = {}
 
     def open(self, session: Session, journal: Journal, attachments: Attachments) -> SessionTools:
         """Return the tools of a session that opens."""
         ident = str(session.id)
+        tools = SessionTable(self._tools, partial(self._own, ident))
 
         def make() -> tuple[Toolbox, Approvals]:
             from acp_server.app.beside import SessionBeside  # noqa: PLC0415 - tools are not for the start path
@@ -65,7 +69,7 @@ class ToolSessions:
 
             return make_tools(
                 session,
-                self._tools,
+                tools,
                 self._front.asker(ident),
                 environment=self._environment,
                 beside=SessionBeside(session, self._store, journal),
@@ -80,8 +84,8 @@ class ToolSessions:
                 roots=partial(self._front.roots, ident),
             )
 
-        tools = self._open[ident] = SessionTools(self._tools, lambda: preset_of(session.events), make)
-        return tools
+        opened = self._open[ident] = SessionTools(tools, lambda: preset_of(session.events), make)
+        return opened
 
     def closed(self, session_id: str) -> None:
         """Let a session's tools go."""
@@ -96,12 +100,35 @@ class ToolSessions:
         return await self._open[place.session_id].ask(place, reason, cancel)
 
 
+class SessionTable:
+    """The tools that all sessions have, and those of one session."""
+
+    def __init__(self, shared: Registered[AnyTool], own: Callable[[], Sequence[AnyTool]]) -> None:
+        self._shared = shared
+        self._own = own
+        self._joined: tuple[Sequence[AnyTool], Sequence[AnyTool], tuple[AnyTool, ...]] = ((), (), ())
+
+    @property
+    def items(self) -> tuple[AnyTool, ...]:
+        """Return all of them; another tuple after each change."""
+        shared, own = self._shared.items, self._own()
+        if not own:
+            return shared
+        if self._joined[0] is not shared or self._joined[1] is not own:
+            self._joined = (shared, own, (*shared, *own))
+        return self._joined[2]
+
+    def find(self, name: str) -> AnyTool | None:
+        """Return the tool of that name, or None."""
+        return next((tool for tool in self.items if tool.name == name), None)
+
+
 class SessionTools:
     """See ToolBox."""
 
     def __init__(
         self,
-        tools: Registered[AnyTool],
+        tools: SessionTable,
         preset: Callable[[], Preset],
         make: Callable[[], tuple[Toolbox, Approvals]],
     ) -> None:

@@ -226,6 +226,37 @@ class Sandbox(Table):
     )
 
 
+class Variable(Table):
+    """A value that is in the environment of the server."""
+
+    env: Words = Field(description="Name of the variable.")
+
+
+class McpServerTable(Table):
+    """A server of the Model Context Protocol: a program, or an address."""
+
+    command: Words | None = Field(None, description="The program, a path or a name in PATH.")
+    args: list[str] = []
+    env: dict[Words, str | Variable] = Field({}, description="Further variables of the program.")
+    url: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = Field(None, description="Its address.")
+    headers: dict[Words, str | Variable] = Field({}, description="Further headers of every request.")
+    tools: list[Words] | None = Field(None, description="Its tools that are used, by its own names; else all.")
+    call_seconds: Seconds | None = Field(None, description="How long a call may be silent.")
+
+
+class McpServerRow(McpServerTable):
+    """A server as a row holds it."""
+
+    name: Annotated[str, Field(pattern=r"^[^\s/]{1,100}$")]
+
+    @model_validator(mode="after")
+    def one_way(self) -> Self:
+        """Refuse a server that is reached in no way, or in two."""
+        if (self.command is None) == (self.url is None):
+            raise ValueError("needs either command or url")
+        return self
+
+
 class RowTable(Table):
     """One row."""
 
@@ -271,6 +302,9 @@ class Settings(Table):
     )
     providers: dict[Annotated[str, Field(pattern=r"^[^\s/]{1,100}$")], Provider] = {}
     models: dict[ModelName, Model] = Field({}, description='Facts about models, by "provider/model".')
+    mcp: dict[Annotated[str, Field(pattern=r"^[^\s/]{1,100}$")], McpServerTable] = Field(
+        {}, description="MCP servers that every session has."
+    )
     limits: Limits | None = None
     compaction: Compaction | None = None
     log: Log | None = None
@@ -358,6 +392,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.consent:consent": Consent,
     f"{_PARTS}.compaction:keeper": Compaction,
     f"{_PARTS}.consent:sandbox": Sandbox,
+    f"{_PARTS}.mcp:server": McpServerRow,
     f"{_PARTS}.prompt:identity": Identity,
     f"{_PARTS}.prompt:project_directory": Nothing,
     f"{_PARTS}.prompt:first_words_title": Nothing,

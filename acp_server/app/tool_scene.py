@@ -10,14 +10,13 @@ from acp_server.agent.consent.approvals import Approvals, Asker, Remembered
 from acp_server.agent.consent.judge import Surroundings
 from acp_server.agent.network import Reach
 from acp_server.agent.presets import preset_of
-from acp_server.agent.toolbox import Scene, Toolbox
+from acp_server.agent.toolbox import Scene, Toolbox, ToolTable
 from acp_server.agent.tools import CallPlace
 from acp_server.app.beside import SessionBeside
 from acp_server.app.kept_rules import RuleFile
 from acp_server.app.places import account_home, find_places
 from acp_server.app.registries import SandboxChoice
 from acp_server.base.ports import Attachments, Ids, Journal
-from acp_server.base.registered import Registered
 from acp_server.messages.request import CallConfig
 from acp_server.sandbox.facts import Host
 from acp_server.sandbox.host import read_host
@@ -25,7 +24,6 @@ from acp_server.sandbox.policy import Network, Policy
 from acp_server.sandbox.verdict import verdict
 from acp_server.session.session import Session
 from acp_server.tools.client_side import ClientSide
-from acp_server.tools.tool import AnyTool
 
 REASONS = ("outside", "secret", "protected")
 """Why a fence refuses a path."""
@@ -33,7 +31,7 @@ REASONS = ("outside", "secret", "protected")
 
 def make_tools(
     session: Session,
-    tools: Registered[AnyTool],
+    tools: ToolTable,
     asker: Asker,
     *,
     environment: Mapping[str, str],

@@ -104,11 +104,12 @@ class WireProtocol(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A POST of a JSON body. Header values may hold a key and are never logged."""
+    """A request, a POST of a JSON body unless it says otherwise. Header values may hold a key and are never logged."""
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    method: str = "POST"
 
 
 class HttpAnswer(Protocol):

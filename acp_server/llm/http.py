@@ -71,9 +71,8 @@ class HttpTransport:
             url = httpx.URL(request.url)
             place = _place(url)
             for _ in range(MOST_REDIRECTS + 1):
-                built = client.build_request(
-                    "POST", url, headers={**request.headers, "user-agent": USER_AGENT}, content=request.body
-                )
+                headers = {**request.headers, "user-agent": USER_AGENT}
+                built = client.build_request(request.method, url, headers=headers, content=request.body or None)
                 with watch:
                     response = await client.send(built, stream=True)
                 if not 300 <= response.status_code <= 399:

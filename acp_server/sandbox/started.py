@@ -21,14 +21,13 @@ from acp_server.sandbox.confine import ConfinedCommand
 from acp_server.sandbox.limits import Limits
 from acp_server.sandbox.output import Captured
 from acp_server.sandbox.readable import ReadableText
+from acp_server.sandbox.strays import MARK, end_strays
 
 NICENESS: Final = 5
 """Commands yield to the server and the editor."""
 
-TOKEN: Final = "ACP_SERVER_COMMAND"  # noqa: S105 - the name of a variable
 _READ_BYTES: Final = 1 << 16
 _DRAIN_SECONDS: Final = 0.25
-_SEARCH_ROUNDS: Final = 50
 _POLL_SECONDS: Final = 0.02
 _NOT_STARTED: Final = frozenset({1, 125})
 
@@ -89,7 +88,7 @@ class Started:
     def _spawn(self, output: int) -> subprocess.Popen[bytes]:
         environment = {**self._command.environment}
         if self._command.kind == "none":
-            environment[TOKEN] = self._token
+            environment[MARK] = self._token
         return subprocess.Popen(  # noqa: S603 - running what it is given is its purpose
             self._command.argv,
             cwd=self._command.cwd,
@@ -111,7 +110,7 @@ class Started:
             code = await self._exit_code()
             await self._box_end()
             if self._command.kind == "none":
-                self._end_strays()
+                end_strays(self._token)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._output_end.wait(), _DRAIN_SECONDS)
         finally:
@@ -137,7 +136,7 @@ class Started:
         elif self._command.kind == "none":
             with suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            self._end_strays()
+            end_strays(self._token)
         self._process.kill()
 
     def _group(self) -> int | None:
@@ -244,16 +243,6 @@ class Started:
             raise ServerError("SANDBOX_FAILED", f"The sandbox could not be built, so the command did not run: {said}")
         return code
 
-    def _end_strays(self) -> None:
-        """End what a command without a box left, wherever it hid."""
-        for _ in range(_SEARCH_ROUNDS):
-            found = _carriers(f"{TOKEN}={self._token}".encode())
-            for pid in found:
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-            if not found:
-                return
-
     def _close(self) -> None:
         for descriptor in (self._read, self._command.status):
             if descriptor is not None:
@@ -277,15 +266,3 @@ def _pidfd(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except (OSError, AttributeError):
         return None
-
-
-def _carriers(word: bytes) -> list[int]:
-    """Return the living processes whose environment holds a word."""
-    found = []
-    with suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdigit() and int(name) != os.getpid():
-                with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                    if word in file.read().split(b"\0"):
-                        found.append(int(name))
-    return found

@@ -88,8 +88,9 @@ def schemas_of(tools: Sequence[AnyTool]) -> tuple[ToolSchema, ...]:
 
 
 def _schema(tool: AnyTool) -> ToolSchema:
-    if isinstance(tool, LateTool):
-        return tool.schema
+    schema = getattr(tool, "schema", None)
+    if isinstance(schema, ToolSchema):  # one that does not come from a model of arguments
+        return schema
     from acp_server.tools.arguments import schema_of  # noqa: PLC0415 - it loads what is late here
 
     return schema_of(tool)

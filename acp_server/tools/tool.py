@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 Arguments_contra = TypeVar("Arguments_contra", bound="BaseModel", contravariant=True)
-EffectKind: TypeAlias = Literal["none", "read", "edit", "execute", "fetch"]
+EffectKind: TypeAlias = Literal["none", "read", "edit", "execute", "fetch", "mcp"]
 CardKind: TypeAlias = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
@@ -43,7 +43,8 @@ class Effect:
     """What a call would do, computed from the very arguments that run; consent judges it and shows it.
 
     `paths` are absolute; `command` is the exact shell text, `unconfined` when it would run outside of every sandbox,
-    `hosts` what it wants to reach; `url` is the exact address.
+    `hosts` what it wants to reach; `url` is the exact address. A tool of an MCP server is named by
+    `server` and `tool`; `arguments` is the exact JSON that it gets.
     """
 
     kind: EffectKind
@@ -52,6 +53,9 @@ class Effect:
     url: str | None = None
     hosts: tuple[str, ...] = ()
     unconfined: bool = False
+    server: str | None = None
+    tool: str | None = None
+    arguments: str | None = None
 
 
 @value

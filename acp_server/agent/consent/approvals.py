@@ -270,6 +270,8 @@ def _rule_for(effect: Effect, scope: Scope) -> Rule | None:
     if effect.kind == "execute":
         parts = split_command(effect.command or "")
         return Rule("allow", "command", scope, words=parts[0]) if parts is not None and len(parts) == 1 else None
+    if effect.kind == "mcp":  # by the server's name alone, which another session may give to another server
+        return Rule("allow", "mcp", "session", server=effect.server, tool=effect.tool)
     if effect.kind == "edit" and len(effect.paths) == 1:
         return Rule("allow", "edit", scope, path=effect.paths[0])
     return None
@@ -281,7 +283,8 @@ def _asked(ident: str, place: CallPlace, question: Question) -> dict[str, JsonVa
         effect["paths"] = list(question.effect.paths)
     if question.effect.hosts:
         effect["hosts"] = list(question.effect.hosts)
-    told = (("command", question.effect.command), ("url", question.effect.url))
+    names = ("command", "url", "server", "tool")
+    told = ((name, getattr(question.effect, name)) for name in names)
     effect |= {key: text for key, text in told if text is not None}
     return {
         "id": ident,

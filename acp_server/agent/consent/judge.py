@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from acp_server.agent.consent.harmless import is_harmless
-from acp_server.agent.consent.rules import Rule, Verdict, judge_command, judge_host, judge_path
+from acp_server.agent.consent.rules import Rule, Verdict, judge_command, judge_host, judge_path, judge_server_tool
 from acp_server.agent.modes import Mode
 from acp_server.base.values import value
 from acp_server.sandbox.hosts import canonical_host, host_allowed
@@ -68,6 +68,8 @@ def judge(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surrounding
             return _judge_command(mode, effect, rules)
         case "fetch":
             return _judge_fetch(mode, effect.url or "", rules)
+        case "mcp":
+            return _judge_server_tool(mode, effect, rules)
 
 
 def level_for(mode: Mode, effect: Effect) -> Level:
@@ -150,3 +152,16 @@ def _judge_fetch(mode: Mode, url: str, rules: Sequence[Rule]) -> Decision:
     if mode == "full":
         return ALLOW
     return Decision("ask", f"It would send a request to {host}.", rememberable=True)
+
+
+def _judge_server_tool(mode: Mode, effect: Effect, rules: Sequence[Rule]) -> Decision:
+    """Nothing confines a server, so no mode allows its tools by itself, and what it says of them is not believed."""
+    server, tool = effect.server or "", effect.tool or ""
+    verdict = judge_server_tool(rules, server, tool)
+    if verdict == "deny":
+        return Decision("deny", f"A rule of yours denies {tool} of the MCP server {server}.")
+    if mode == "plan":
+        return Decision("ask", f"In plan mode each call of the MCP server {server} is asked: it may change something.")
+    if verdict == "allow":
+        return ALLOW
+    return Decision("ask", f"The MCP server {server} would run {tool}, outside of the sandbox.", rememberable=True)

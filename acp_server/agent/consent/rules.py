@@ -17,17 +17,18 @@ from acp_server.base.values import value
 
 Verdict: TypeAlias = Literal["allow", "deny"]
 Scope: TypeAlias = Literal["session", "project", "user"]
-Subject: TypeAlias = Literal["command", "edit", "fetch"]
+Subject: TypeAlias = Literal["command", "edit", "fetch", "mcp"]
 SCOPES: Final[tuple[Scope, ...]] = ("session", "project", "user")
-SUBJECTS: Final[tuple[Subject, ...]] = ("command", "edit", "fetch")
-_NAMED_BY: Final[Mapping[Subject, str]] = {"command": "words", "edit": "path", "fetch": "host"}
+SUBJECTS: Final[tuple[Subject, ...]] = ("command", "edit", "fetch", "mcp")
+_NAMED_BY: Final[Mapping[Subject, str]] = {"command": "words", "edit": "path", "fetch": "host", "mcp": "server"}
 
 
 @value
 class Rule:
     """One rule. `words` are a command's exact words, or its first words when `any_rest`.
 
-    For an edit `path` is a directory or a file, absolute; for a fetch `host` is a name.
+    For an edit `path` is a directory or a file, absolute; for a fetch `host` is a name. For tools of MCP servers
+    `server` and `tool` are names, None for every one.
     """
 
     verdict: Verdict
@@ -37,20 +38,25 @@ class Rule:
     any_rest: bool = False
     path: str | None = None
     host: str | None = None
+    server: str | None = None
+    tool: str | None = None
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the rule as it is kept; what does not apply is left out."""
         data: dict[str, JsonValue] = {"verdict": self.verdict, "subject": self.subject, "scope": self.scope}
         if self.words:
             data |= {"words": list(self.words), "anyRest": self.any_rest}
-        data |= {key: text for key, text in (("path", self.path), ("host", self.host)) if text is not None}
+        named = (("path", self.path), ("host", self.host), ("server", self.server), ("tool", self.tool))
+        data |= {key: text for key, text in named if text is not None}
         return data
 
     @property
     def what(self) -> str:
-        """Return what the rule is about, for a person: its words, with `…` for any others, its path or its host."""
+        """Return what the rule is about, for a person: its words, with `…` for any others, its path, host or server."""
         if self.words:
             return shlex.join(self.words) + (" …" if self.any_rest else "")
+        if self.server is not None:
+            return f"{self.server}: {self.tool or 'any'}"
         return self.path or self.host or "any"
 
     def describe(self) -> str:
@@ -64,12 +70,14 @@ def rule_from_json(data: JsonObject) -> Rule:
     A rule names what it is about: one for everything is none that is kept.
     """
     if data.get("verdict") not in ("allow", "deny") or data.get("subject") not in SUBJECTS:
-        raise ServerError("INVALID_RULE", "a rule needs a verdict (allow, deny) and a subject (command, edit, fetch)")
+        raise ServerError("INVALID_RULE", f"a rule needs a verdict (allow, deny) and a subject ({', '.join(SUBJECTS)})")
     if data.get("scope") not in SCOPES:
         raise ServerError("INVALID_RULE", f"a rule's scope is one of {', '.join(SCOPES)}")
     needed = _NAMED_BY[cast("Subject", data["subject"])]
     if not data.get(needed) or any(data.get(other) for other in _NAMED_BY.values() if other != needed):
         raise ServerError("INVALID_RULE", f"a rule for {data['subject']} has {needed}, and only that")
+    if data.get("tool") is not None and needed != "server":
+        raise ServerError("INVALID_RULE", "a tool is named beside its server")
     words = data.get("words", ())
     if isinstance(words, str | Mapping) or not all(isinstance(word, str) for word in cast("Iterable[object]", words)):
         raise ServerError("INVALID_RULE", "words must be an array of texts")
@@ -81,6 +89,8 @@ def rule_from_json(data: JsonObject) -> Rule:
         any_rest=data.get("anyRest") is True,
         path=_text(data, "path"),
         host=_text(data, "host"),
+        server=_text(data, "server"),
+        tool=_text(data, "tool"),
     )
 
 
@@ -117,6 +127,15 @@ def judge_path(rules: Iterable[Rule], path: str) -> Verdict | None:
 def judge_host(rules: Iterable[Rule], host: str) -> Verdict | None:
     """Return what the rules say of a request to a host."""
     found = {rule.verdict for rule in rules if rule.subject == "fetch" and rule.host in (None, host)}
+    return "deny" if "deny" in found else "allow" if "allow" in found else None
+
+
+def judge_server_tool(rules: Iterable[Rule], server: str, tool: str) -> Verdict | None:
+    """Return what the rules say of a tool of an MCP server."""
+    own = [
+        rule for rule in rules if rule.subject == "mcp" and rule.server in (None, server) and rule.tool in (None, tool)
+    ]
+    found = {rule.verdict for rule in own}
     return "deny" if "deny" in found else "allow" if "allow" in found else None
 
 

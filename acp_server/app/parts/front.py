@@ -21,7 +21,7 @@ def headless(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
 
 def commands(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
     """Register the slash commands that are shipped."""
-    for command in shipped_commands(lambda: parts.commands.items):
+    for command in (*shipped_commands(lambda: parts.commands.items), *parts.service_commands):
         parts.commands.add(command)
 
     def permissions(agent: Agent, args: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from acp_server.acp import params
 from acp_server.jsonrpc.errors import INVALID_PARAMS, RpcError
+from acp_server.tools.mcp.servers import McpServer
 
 
 def refusal(read: Any, given: Any) -> str:
@@ -29,7 +30,19 @@ def test_missing_servers_are_none(tmp_path: Path, servers: dict[str, Any]) -> No
 def test_servers_over_stdio_are_read(tmp_path: Path) -> None:
     server = {"name": "echo", "command": "/bin/echo", "args": [], "env": []}
     asked = params.new_session({"cwd": str(tmp_path), "mcpServers": [server]})
-    assert asked.mcp_servers == (params.McpServer("echo", "stdio"),)
+    assert asked.mcp_servers == (McpServer("echo", "/bin/echo"),)
+
+
+def test_servers_are_read_with_all_that_they_are_given(tmp_path: Path) -> None:
+    pair = [{"name": "A", "value": "1"}]
+    servers = [
+        {"name": "p", "command": "x", "args": ["-v"], "env": pair},
+        {"name": "a", "type": "http", "url": "http://127.0.0.1/", "headers": pair},
+    ]
+    assert params.new_session({"cwd": str(tmp_path), "mcpServers": servers}).mcp_servers == (
+        McpServer("p", "x", ("-v",), (("A", "1"),)),
+        McpServer("a", url="http://127.0.0.1/", headers=(("A", "1"),)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,8 +51,12 @@ def test_servers_over_stdio_are_read(tmp_path: Path) -> None:
         ("mcpServers", "x", "mcpServers must be an array"),
         ("mcpServers", [1], "mcpServers[0] must be an object with a name"),
         ("mcpServers", [{"name": "n"}], "mcpServers[0].command must be a string"),
-        ("mcpServers", [{"name": "web", "type": "http", "url": "u"}], "'web' with the transport 'http'"),
+        ("mcpServers", [{"name": "web", "type": "sse", "url": "u"}], "'web' with the transport 'sse'"),
         ("additionalDirectories", ["/tmp", "rel"], "additionalDirectories[1] must be an absolute path"),
+        ("mcpServers", [{"name": "n", "command": "x", "args": [1]}], "mcpServers[0].args[0] must be a string"),
+        ("mcpServers", [{"name": "n", "command": "x", "args": "a"}], "mcpServers[0].args must be an array"),
+        ("mcpServers", [{"name": "n", "command": "x", "env": [{"name": "A"}]}], "mcpServers[0].env[0] must be an"),
+        ("mcpServers", [{"name": "n", "type": "http", "url": "file:///x"}], "mcpServers[0].url must be an address"),
         ("additionalDirectories", 7, "additionalDirectories must be an array"),
     ],
 )

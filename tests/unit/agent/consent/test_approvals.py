@@ -239,6 +239,7 @@ async def test_an_answer_that_is_not_durable_allows_nothing() -> None:
         (command("make $(x)"), None),
         (Effect("read", ("/q",)), None),
         (Effect("fetch", url="https://example.org/"), None),
+        (Effect("mcp", server="s", tool="t"), Rule("allow", "mcp", "session", server="s", tool="t")),
     ],
 )
 async def test_a_yes_for_the_session_is_offered_where_a_rule_can_say_it(effect: Effect, rule: Rule | None) -> None:

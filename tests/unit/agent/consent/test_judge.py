@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_server.agent.consent.judge import MODE_LEVELS, OFF, Answer, Decision, Surroundings, judge
-from acp_server.agent.consent.rules import Rule
+from acp_server.agent.consent.rules import Rule, rule_from_json
 from acp_server.agent.modes import MODES, Mode
 from acp_server.sandbox.policy import Network
 from acp_server.tools.tool import Effect
@@ -30,6 +30,7 @@ ROWS: dict[str, tuple[Effect, tuple[Answer, Answer, Answer, Answer]]] = {
     "no command": (Effect("execute"), ("ask", "allow", "ask", "ask")),
     "fetch": (Effect("fetch", url="https://example.org/a"), ("ask", "ask", "ask", "allow")),
     "no address": (Effect("fetch"), ("ask", "ask", "ask", "allow")),
+    "tool of a server": (Effect("mcp", server="s", tool="t"), ("ask", "ask", "ask", "ask")),
 }
 
 
@@ -49,10 +50,10 @@ def test_the_modes_confine_commands() -> None:
 
 
 REMEMBERED = {
-    "ask": ["edit inside", "command", "no command", "fetch", "no address"],
-    "auto": ["fetch", "no address"],
+    "ask": ["edit inside", "command", "no command", "fetch", "no address", "tool of a server"],
+    "auto": ["fetch", "no address", "tool of a server"],
     "plan": ["command", "no command", "fetch", "no address"],
-    "full": ["look", "command", "no command"],
+    "full": ["look", "command", "no command", "tool of a server"],
 }
 
 
@@ -79,10 +80,12 @@ def rule(verdict: str, subject: str, **more: object) -> Rule:
         (rule("deny", "edit", path="/p"), Effect("edit", ("/p/a",))),
         (rule("deny", "edit"), Effect("edit", ("/q",))),
         (rule("deny", "fetch", host="example.org"), Effect("fetch", url="https://user@EXAMPLE.org:8080/a")),
+        (rule("deny", "mcp", server="s"), Effect("mcp", server="s", tool="t")),
+        (rule("deny", "mcp", tool="t"), Effect("mcp", server="s", tool="t")),
     ],
 )
 def test_what_a_rule_denies_is_denied_in_every_mode(mode: Mode, denied: Rule, effect: Effect) -> None:
-    allows = tuple(rule("allow", subject) for subject in ("command", "edit", "fetch"))
+    allows = tuple(rule("allow", subject) for subject in ("command", "edit", "fetch", "mcp"))
     assert judge(mode, effect, (*allows, denied), PLACES).answer == "deny"
 
 
@@ -168,3 +171,27 @@ def test_reaching_further_is_asked_whatever_rule_allows_the_command_and_is_never
     rules = (Rule("allow", "command", "user", words=("make",)),)
     decision = judge("ask", Effect("execute", command="make", hosts=("evil.test",)), rules, PLACES)
     assert decision == Decision("ask", "It would reach evil.test, which is not allowed so far.")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "answers"),
+    [
+        (rule("allow", "mcp", server="s", tool="t"), ("allow", "ask", "ask")),
+        (rule("allow", "mcp", server="s"), ("allow", "allow", "ask")),
+        (rule("allow", "mcp"), ("allow", "allow", "allow")),
+        (rule("allow", "fetch"), ("ask", "ask", "ask")),
+    ],
+)
+def test_a_rule_allows_a_tool_or_all_of_a_server_but_not_in_plan_mode(allowed: Rule, answers: tuple[Answer]) -> None:
+    effects = [Effect("mcp", server=server, tool=tool) for server, tool in (("s", "t"), ("s", "u"), ("s (2)", "t"))]
+    assert tuple(judge("auto", effect, (allowed,), PLACES).answer for effect in effects) == answers
+    assert {judge("plan", effect, (allowed,), PLACES).answer for effect in effects} == {"ask"}
+
+
+def test_a_rule_for_a_tool_of_a_server_is_kept_and_told() -> None:
+    kept = rule("allow", "mcp", server="s", tool="t")
+    assert rule_from_json(kept.to_json()) == kept
+    assert (kept.describe(), rule("deny", "mcp", server="s").describe()) == (
+        "allow mcp s: t (session)",
+        "deny mcp s: any (session)",
+    )
