@@ -85,20 +85,24 @@ class Compactor:
         self._bracket = OpenBracket(kit.session)
         self._running = False
 
-    def prune(self, policy: Policy, *, spare: int | None = None) -> int:
-        """Cut results of tools that may be cut; return how many. Only inside a turn."""
+    def prune(self, policy: Policy, least: int = 1) -> bool:
+        """Cut the results of tools that may be cut, when that saves `least` tokens; return whether it did.
+
+        Only inside a turn.
+        """
         nodes = nodes_of(self._kit.session, self._meter)
-        cuts = (
-            plan_cuts(nodes.messages, policy.prune)
-            if spare is None
-            else plan_cuts(nodes.messages, policy.prune, spare=spare)
-        )
-        for cut in cuts:
+        cuts: list[tuple[int, Message]] = []
+        saved = 0
+        for cut in plan_cuts(nodes.messages, policy.prune):
             message = nodes.messages[cut.place]
             if message is not None:
-                shorter = with_content(message, cut.content)
-                rewrite_result(self._kit.session, nodes.seqs[cut.place], shorter, nodes.prices[cut.place])
-        return len(cuts)
+                cuts.append((cut.place, with_content(message, cut.content)))
+                saved += nodes.prices[cut.place] - message_tokens(cuts[-1][1])
+        if not cuts or self._meter.calibrated(saved) < least:
+            return False
+        for place, shorter in cuts:
+            rewrite_result(self._kit.session, nodes.seqs[place], shorter, nodes.prices[place])
+        return True
 
     async def compact(self, order: Order, retain: int, cancel: CancelToken) -> Outcome | None:
         """Put a summary in the place of everything but about the newest `retain` tokens; None when nothing may go.

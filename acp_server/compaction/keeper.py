@@ -25,6 +25,8 @@ from acp_server.messages.request import CallConfig
 
 WARNED_FROM: Final = 0.9
 """The share of the room from which on the person is warned where nothing is compacted by itself."""
+PRUNED: Final = 8
+"""Cutting results is enough when it leaves so great a part of the window below the limit."""
 QUIET: Final = 16
 """After an attempt that gained too little, none is made before so great a part of the window has come in between."""
 
@@ -129,8 +131,13 @@ class Keeper:
             return None
 
     async def _relieve(self, order: Order, room: Room, pending: int, cancel: CancelToken) -> None:
-        """Prune, summarise, and where that is not enough to be within the window, trim."""
-        if self._compactor.prune(order.policy) and self._total(order.config) + pending < room.limit:
+        """Cut results where that is enough, else summarise, and where that is not enough either, trim.
+
+        Results are cut only when that makes room for a while: each time breaks the provider's prefix cache, and a
+        summary's request is to hit it.
+        """
+        over = self._total(order.config) + pending - room.limit
+        if self._compactor.prune(order.policy, over + room.window // PRUNED):
             return
         retain, failed = room.retain, None
         for _ in range(1 + order.policy.compaction_retries):
