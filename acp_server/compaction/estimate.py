@@ -78,17 +78,8 @@ def image_tokens(block: ImageBlock) -> int:
 
 def block_tokens(block: Block) -> int:
     """Return the price of one block, what it holds included."""
-    match block:
-        case TextBlock() | ReasoningBlock():
-            return BLOCK + text_tokens(block.text)
-        case ToolCallBlock():
-            return CALL + text_tokens(block.name) + text_tokens(block.arguments)
-        case Result():
-            return CALL + blocks_tokens(block.content)
-        case ImageBlock():
-            return BLOCK + image_tokens(block)
-        case _:
-            return BLOCK + text_tokens(json.dumps(block_to_json(block), ensure_ascii=False))
+    fixed, texts = _parts(block)
+    return fixed + sum(map(text_tokens, texts))
 
 
 def blocks_tokens(blocks: Iterable[Block]) -> int:
@@ -99,6 +90,30 @@ def blocks_tokens(blocks: Iterable[Block]) -> int:
 def message_tokens(message: Message | None) -> int:
     """Return the price of a message; nothing for a node that derives to none."""
     return 0 if message is None else MESSAGE + blocks_tokens(message.content)
+
+
+def message_parts(message: Message | None) -> tuple[int, list[str]]:
+    """Return the price of a message without its texts, and these, for whoever can count texts exactly."""
+    if message is None:
+        return 0, []
+    parts = [_parts(block) for block in message.content]
+    return MESSAGE + sum(fixed for fixed, _ in parts), [text for _, texts in parts for text in texts]
+
+
+def _parts(block: Block) -> tuple[int, list[str]]:
+    """Return what a block costs beside its texts, and its texts."""
+    match block:
+        case TextBlock() | ReasoningBlock():
+            return BLOCK, [block.text]
+        case ToolCallBlock():
+            return CALL, [block.name, block.arguments]
+        case Result():
+            parts = [_parts(inner) for inner in block.content]
+            return CALL + sum(fixed for fixed, _ in parts), [text for _, texts in parts for text in texts]
+        case ImageBlock():
+            return BLOCK + image_tokens(block), []
+        case _:
+            return BLOCK, [json.dumps(block_to_json(block), ensure_ascii=False)]
 
 
 def tool_tokens(tool: ToolSchema) -> int:

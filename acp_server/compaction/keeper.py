@@ -14,7 +14,7 @@ from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.values import value
 from acp_server.compaction.compactor import Compactor, Order, Outcome
-from acp_server.compaction.estimate import message_tokens
+from acp_server.compaction.estimate import message_parts, message_tokens
 from acp_server.compaction.meter import Meter
 from acp_server.compaction.policy import Policy, Room, room_of
 from acp_server.compaction.scene import Kit
@@ -22,11 +22,16 @@ from acp_server.llm.failure import LlmError
 from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Message, UserSource
 from acp_server.messages.request import CallConfig
+from acp_server.session.history import derive_message
 
 WARNED_FROM: Final = 0.9
 """The share of the room from which on the person is warned where nothing is compacted by itself."""
 PRUNED: Final = 8
 """Cutting results is enough when it leaves so great a part of the window below the limit."""
+NEAR: Final = (0.85, 1.15)
+"""Shares of the limit between which an estimate may be wrong about it."""
+DOUBT: Final = 20
+"""Estimates are counted exactly when they are more than such a part of the window."""
 QUIET: Final = 16
 """After an attempt that gained too little, none is made before so great a part of the window has come in between."""
 
@@ -64,6 +69,9 @@ class Keeper:
             return
         pending = sum(map(message_tokens, entering))
         total = self._total(config) + pending
+        if self._doubtful(config, room, total):
+            await self._count(config, cancel)
+            total = self._total(config) + pending
         if not policy.auto:
             self._warn(total, room)
             return
@@ -119,6 +127,32 @@ class Keeper:
 
     def _total(self, config: CallConfig) -> int:
         return self._meter.total((config.provider, config.model))
+
+    def _doubtful(self, config: CallConfig, room: Room, total: int) -> bool:
+        """Return whether the limit is near and what says so is mostly estimates."""
+        if self._kit.count is None or not room.limit * NEAR[0] <= total <= room.limit * NEAR[1]:
+            return False
+        nodes = self._meter.estimated_nodes((config.provider, config.model))
+        return sum(map(self._meter.price, nodes)) * DOUBT > room.window
+
+    async def _count(self, config: CallConfig, cancel: CancelToken) -> None:
+        """Put exact counts in the place of estimates, where they can be had."""
+        seqs = self._meter.estimated_nodes((config.provider, config.model))
+        parts = [message_parts(derive_message(self._kit.session.events[seq])) for seq in seqs]
+        texts = [text for _, own in parts for text in own]
+        if self._kit.count is None:
+            return
+        try:
+            counts = await self._kit.count(config.model, texts, cancel)
+        except OSError as error:
+            self._kit.report(error)
+            return
+        if counts is None:
+            return
+        left = iter(counts)
+        self._meter.correct(
+            {seq: fixed + sum(next(left) for _ in own) for seq, (fixed, own) in zip(seqs, parts, strict=True)}
+        )
 
     async def _room(self, policy: Policy, config: CallConfig, cancel: CancelToken) -> Room | None:
         try:

@@ -49,6 +49,7 @@ class Meter:
         self._route: Route | None = None
         self._replaced = 0
         self._anchor: Anchor | None = None
+        self._exact: set[int] = set()
 
     @property
     def header(self) -> int:
@@ -90,12 +91,20 @@ class Meter:
             return round(estimated * anchor.ratio)
         return max(0, round(anchor.total + (estimated - anchor.estimated) * anchor.ratio))
 
+    def estimated_nodes(self, route: Route) -> tuple[int, ...]:
+        """Return the nodes whose prices are mere estimates: none of them where a provider's count is the base."""
+        self._catch_up()
+        if self._anchor_for(route) is not None:
+            return ()
+        return tuple(seq for seq in self._nodes if seq not in self._exact)
+
     def correct(self, prices: Mapping[int, int]) -> None:
         """Take exact prices of nodes in the place of the estimated ones."""
         for seq, tokens in prices.items():
             if seq in self._prices:
                 self._surface += tokens - self._prices[seq]
                 self._prices[seq] = tokens
+                self._exact.add(seq)
 
     def _anchor_for(self, route: Route | None) -> Anchor | None:
         anchor = self._anchor

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
+from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Clock, Ids, Journal
 from acp_server.compaction.meter import Meter
@@ -19,6 +20,8 @@ from acp_server.session.history import derive_message
 from acp_server.session.session import Session
 
 CLOSED: Final = ("completed", "cancelled")
+Count: TypeAlias = Callable[[str, Sequence[str], CancelToken], Awaitable[Sequence[int] | None]]
+"""Gets a model and texts; returns their tokens, or None when they cannot be counted."""
 
 
 @dataclass(slots=True)
@@ -34,6 +37,8 @@ class Kit:
     report: Callable[[BaseException], None]
     tell: Callable[[str], None]
     policies: Callable[[], Policies]
+    count: Count | None = None
+    """Counts texts exactly; None where nothing can."""
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from tests.support.windows import Bench, FileTools, WindowModel, growth, held, rewritten
+from tests.support.windows import Bench, FileTools, WindowModel, growth, held, rebuilt, rewritten
 
 WINDOWS = (8_000, 32_000, 128_000, 1_000_000)
 MOST_GROWTH = 64 * 1024
@@ -23,7 +23,19 @@ async def marathon(window: int, turns: int, seed: int = 7) -> Bench:
     assert model.refused == 0
     assert bench.reported == []
     _check_compactions(bench)
+    for number in rng.sample(range(len(model.asked)), min(8, len(model.asked))):
+        _check_rebuilt(bench, number)
     return bench
+
+
+def _check_rebuilt(bench: Bench, number: int) -> None:
+    """A request is a fold of the log; a summary's begins with what the conversation's would have."""
+    asked, again = bench.model.asked[number], rebuilt(bench, number)
+    assert (asked.system, asked.tools) == (again.system, again.tools)
+    if asked.purpose == "conversation":
+        assert (asked.messages, asked.config) == (again.messages, again.config)
+    else:
+        assert asked.messages[:-1] == again.messages[: len(asked.messages) - 1]
 
 
 def _check_compactions(bench: Bench) -> None:

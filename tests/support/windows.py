@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import zstandard
 
 from acp_server.agent.agent import Agent
+from acp_server.agent.request import options_from_log
 from acp_server.agent.services import AgentServices
 from acp_server.agent.tools import CallPlace, ToolOutcome
 from acp_server.agent.turns import TurnEnd
@@ -43,6 +44,7 @@ from acp_server.session.event_json import event_to_json
 from acp_server.session.events import SessionEvent
 from acp_server.session.header import SessionHeader
 from acp_server.session.invariants import Invariants
+from acp_server.session.log import MemoryLog
 from acp_server.session.session import Session
 from tests.support.clock import FakeClock
 from tests.support.ids import FakeIds
@@ -51,6 +53,7 @@ from tests.support.rig import CountingJournal, OpenFlow
 TOO_LONG = FinishChunk("error", LlmFailure("CONTEXT_WINDOW_EXCEEDED", "prompt is too long for the context window"))
 CHARACTERS_A_TOKEN = 3.7
 SUMMARY = "## Request\nPort the parser.\n## Facts\nnone\n## State\nfiles were read.\n## Next\ngo on"
+SUMMARISED = (TextDelta(0, SUMMARY), UsageChunk(TokenUsage(500, 60)), FinishChunk("stop"))
 WORDS = ("parse", "value", "token", "lexer", "import", "return", "self", "index", "buffer", "width", "state", "error")
 
 
@@ -77,6 +80,10 @@ class WindowModel:
     steps_left: int = 0
     cache: dict[int, tuple[Message, int]] = field(default_factory=dict)
     known: bool = True
+    seq: Callable[[], int] = lambda: 0
+    seqs: list[int] = field(default_factory=list)
+    """How many events the log had at each request."""
+    summary: Callable[[], Sequence[StreamChunk]] = lambda: SUMMARISED
 
     def model(self, provider: str, model: str) -> ModelInfo:
         window = self.window if self.known else None
@@ -89,15 +96,15 @@ class WindowModel:
     async def stream(self, options: GenerateOptions, cancel: CancelToken) -> AsyncIterator[StreamChunk]:
         size = self.size(options)
         self.asked.append(options)
+        self.seqs.append(self.seq())
         self.sizes.append(size)
         if size > self.window or self.refuses(options, len(self.asked)):
             self.refused += 1
             yield TOO_LONG
             return
         if options.purpose == "compaction":
-            yield TextDelta(0, SUMMARY)
-            yield UsageChunk(TokenUsage(size, 60))
-            yield FinishChunk("stop")
+            for chunk in self.summary():
+                yield chunk
             return
         if _is_prompt(options.messages[-1]):
             self.steps_left = self.rng.randint(1, 3)
@@ -147,14 +154,22 @@ class FileTools:
         return ToolOutcome((TextBlock(f"{line}\n" * (size // len(line) + 1)),))
 
 
+class HurriedClock(FakeClock):
+    """A clock on which every wait is over at once."""
+
+    async def sleep(self, seconds: float) -> None:
+        return None
+
+
 class Bench:
     """An agent with a keeper on a model with a window."""
 
     def __init__(self, model: WindowModel, tools: FileTools, policies: Policies | None = None) -> None:
         self.model, self.tools = model, tools
-        self.clock, self.ids = FakeClock(), FakeIds("m")
+        self.clock, self.ids = HurriedClock(), FakeIds("m")
         self.session = Session(SessionHeader(SessionId("s"), 0, "/p"), now=self.clock.now_ms)
         self.session.validate(Invariants().check)
+        model.seq = lambda: self.session.seq
         self.told: list[str] = []
         self.reported: list[BaseException] = []
         self.ends: list[TurnEnd] = []
@@ -218,6 +233,13 @@ def torn(messages: Sequence[Message]) -> list[str]:
     if len(bound) != len(calls) or len(bound) != len(results):
         wrong.append(f"{len(calls)} calls, {len(results)} results, {len(bound)} pairs")
     return wrong
+
+
+def rebuilt(bench: Bench, number: int) -> GenerateOptions:
+    """Return the request that the log stood for when that one was made, from the log alone."""
+    events = [event for event in bench.session.events.since(0) if event.seq < bench.model.seqs[number]]
+    again = Session(bench.session.header, now=bench.clock.now_ms, log=MemoryLog(events))
+    return options_from_log(again)
 
 
 def growth(session: Session, start: int, end: int) -> int:

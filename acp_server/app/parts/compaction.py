@@ -45,6 +45,7 @@ def _unused(_agent: Agent, _args: str) -> str:
 
 
 def _maker(given: dict[str, Any]) -> Callable[[KeeperKit], Keeper]:
+    from acp_server.compaction.exact import count_exactly  # noqa: PLC0415 - not for the start path
     from acp_server.compaction.keeper import Keeper as SessionKeeper  # noqa: PLC0415 - not for the start path
     from acp_server.compaction.scene import Kit  # noqa: PLC0415 - likewise
 
@@ -62,6 +63,7 @@ def _maker(given: dict[str, Any]) -> Callable[[KeeperKit], Keeper]:
                 report=kit.report,
                 tell=kit.tell,
                 policies=lambda: policies,
+                count=count_exactly,
             )
         )
 

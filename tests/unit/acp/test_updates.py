@@ -385,3 +385,61 @@ def test_the_reason_of_a_hook_that_refuses_a_prompt_is_a_message() -> None:
     story.heard = []
     story.session.append("turn/end", {"turn": 1, "reason": {"kind": "blocked", "message": "Not on a Sunday."}})
     assert shown(story) == [("agent_message_chunk", "m1-0-0", "Not on a Sunday.")]
+
+
+def compaction_events(story: Story) -> None:
+    story.begin("m1")
+    story.session.append("request/context", {"provider": "p", "model": "m", "contextWindow": 1000})
+    story.session.append("compaction/start", {"compactionId": "k", "turn": 1})
+    blocks: list[JsonValue] = [{"type": "text", "text": "so far"}]
+    story.session.append("compaction/summary", {"compactionId": "k", "summary": blocks})
+    story.session.append("compaction/end", {"compactionId": "k", "turn": 1, "tokensBefore": 900, "tokensAfter": 100})
+
+
+def test_a_compaction_in_a_turn_is_a_thought_and_a_smaller_size() -> None:
+    story = Story()
+    compaction_events(story)
+    words = "The conversation was summarised to make room: about 900 tokens became 100.\n"
+    seq = story.session.seq - 1
+    assert shown(story) == [("agent_thought_chunk", f"k{seq}", words), ("usage_update", {"used": 100, "size": 1000})]
+
+
+def test_a_client_that_shows_compactions_gets_no_thought() -> None:
+    story = Story()
+    compaction_events(story)
+    presenter = Presenter(compactions=True)
+    found = [short(update) for event in events_of(story) for update in presenter.present(event)]
+    told = [update for update in found if update[0] == "compaction_update"]
+    assert told == [
+        ("compaction_update", {"compactionId": "k", "status": "in_progress"}),
+        (
+            "compaction_update",
+            {"compactionId": "k", "status": "completed", "summary": [{"type": "text", "text": "so far"}]},
+        ),
+    ]
+    assert [update for update in found if update[0] == "agent_thought_chunk"] == []
+
+
+def test_results_that_were_cut_are_told_before_the_next_step() -> None:
+    story = Story(session(strict=False))
+    story.open_turn()
+    story.session.append("request/context", {"provider": "p", "model": "m", "contextWindow": 1000})
+    story.open_step()
+    story.answer(TextBlock("so"), usage={"inputTokens": 800, "outputTokens": 10})
+    for saved in (300, 100):
+        story.session.append("compaction/prune", {"shadowedTokenCount": saved + 20, "tokens": 20})
+    story.open_step()
+    words = "2 old results of tools were cut to make room: about 400 tokens.\n"
+    seq = story.session.seq - 1
+    assert shown(story)[-2:] == [
+        ("agent_thought_chunk", f"k{seq}", words),
+        ("usage_update", {"used": 410, "size": 1000}),
+    ]
+
+
+def test_an_estimate_stands_where_the_provider_counts_nothing() -> None:
+    story = Story(session(strict=False))
+    story.open_turn()
+    story.session.append("request/context", {"provider": "p", "model": "m", "contextWindow": 1000})
+    story.session.append("step/end", {"turn": 1, "step": 1, "contextTokens": 321})
+    assert shown(story) == [("usage_update", {"used": 321, "size": 1000})]
