@@ -50,7 +50,7 @@ def test_the_example_comes_works_and_goes(stage: Stage) -> None:
 
     client = served(stage)
     session = client.new_session(stage.project)
-    assert commands(client) == ["help", "status", "rename", "parked", "mcp", "permissions", "seen"]
+    assert {"help", "permissions", "seen"} <= set(commands(client))
     call = ('call list_sessions {"kind": "hot"}', "step", 'call list_sessions {"kind": "cold"}', "step", "say Listed.")
     _, turn = client.prompt(session, script(*call))
     assert client.said(turn) == "Listed."
@@ -67,7 +67,7 @@ def test_the_example_comes_works_and_goes(stage: Stage) -> None:
     assert list((stage.state / "plugins" / "mine").iterdir()) == []
     after = served(stage)
     session = after.new_session(stage.project)
-    assert commands(after) == ["help", "status", "rename", "parked", "mcp", "permissions"]
+    assert set(commands(after)) == set(commands(client)) - {"seen"}
     _, turn = after.prompt(session, script(*call))
     assert results(after, turn) == ["Error: there is no tool named 'list_sessions'"] * 2
 
