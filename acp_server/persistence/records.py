@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 from acp_server.base.errors import ServerError
 from acp_server.persistence import long_values
 from acp_server.persistence.long_values import Beside, Fetch, NotBeside, nothing_beside
+from acp_server.persistence.plain_lines import plain_entry
 from acp_server.persistence.raw_batches import COMMIT_TYPE
 from acp_server.persistence.rows import ROW_TYPES, BadRow, Item, PackedRow, RunPacker, checked_row, is_row, packed
 from acp_server.session.event_json import event_from_json, event_to_json
@@ -150,7 +151,16 @@ def decode_batch(payload: bytes, seq: int, fetch: Fetch = nothing_beside) -> lis
 
 
 def decode_line(line: str, seq: int, fetch: Fetch = nothing_beside) -> Entry:
-    """Return the entry of one line, which has to begin at `seq`; raise BadRecord, or LostValue with nothing before."""
+    """Return the entry of one line, which has to begin at `seq`; raise BadRecord, or LostValue with nothing before.
+
+    The line was UTF-8 when it was bytes.
+    """
+    entry = plain_entry(line, seq)
+    return judged_line(line, seq, fetch) if entry is None else entry
+
+
+def judged_line(line: str, seq: int, fetch: Fetch) -> Entry:
+    """Return the entry of a line of any kind, after every test that there is; raise as `decode_line`."""
     value = decode_json(line)
     if not isinstance(value, dict):
         raise BadRecord("a line is no JSON object")

@@ -6,11 +6,11 @@ Owns what may be packed and the exact way back. A row is storage, never an event
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, Final, TypeAlias
 
 from acp_server.base.json_value import SAFE_INTEGER, FrozenObject, JsonValue
+from acp_server.base.values import value
 from acp_server.session.events import SessionEvent
 
 SHORTEST_RUN: Final = 3
@@ -34,7 +34,7 @@ class BadRow(Exception):  # noqa: N818 - a finding about one line, turned into a
     """A packed row that does not have the shape of clause R-3."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PackedRow:
     """A checked row, kept as the line it came in; `count` events from `seq0` on."""
 
