@@ -28,6 +28,9 @@ from acp_server.messages.blocks import (
 )
 
 ROLES: Final = ("system", "user", "assistant")
+_OBJECTS: Final = (dict, Mapping)
+_ARRAYS: Final = (tuple, Sequence)
+"""The commonest kind first: to ask an abstract class costs more than all else about a field."""
 
 
 class MessageFormatError(ServerError):
@@ -94,7 +97,7 @@ def block_to_json(block: Block) -> dict[str, JsonValue]:
 
 def block_from_json(data: JsonValue) -> Block:
     """Return the block; a type of the future becomes an OpaqueBlock. Raises MessageFormatError."""
-    if not isinstance(data, Mapping):
+    if not isinstance(data, _OBJECTS):
         raise MessageFormatError("a content block is no object")
     kind = _text(data, "type")
     reader = _BLOCK_READERS.get(kind)
@@ -176,13 +179,13 @@ def _count(data: JsonObject, key: str) -> int:
 
 def _object(data: JsonObject, key: str) -> JsonObject:
     value = data.get(key)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, _OBJECTS):
         raise MessageFormatError(f"{key} is no object")
     return value
 
 
 def _array(data: JsonObject, key: str) -> Sequence[JsonValue]:
     value = data.get(key)
-    if isinstance(value, str) or not isinstance(value, Sequence):
+    if isinstance(value, str) or not isinstance(value, _ARRAYS):
         raise MessageFormatError(f"{key} is no array")
     return value

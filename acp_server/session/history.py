@@ -7,6 +7,7 @@ Owns which message an event stands for and the cache of those messages, and the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.messages.blocks import Message
@@ -16,7 +17,10 @@ from acp_server.session.log import EventLog
 from acp_server.session.request_header import EpochHeader
 from acp_server.session.surface import Surface
 
-__all__ = ["EpochHeader", "History", "RequestFold", "derive_message"]
+__all__ = ["REQUEST_TYPES", "EpochHeader", "History", "RequestFold", "derive_message"]
+
+REQUEST_TYPES: Final = frozenset({"request/header", "request/context"})
+"""Types that a RequestFold takes."""
 
 
 def derive_message(event: SessionEvent) -> Message | None:

@@ -17,7 +17,7 @@ from acp_server.messages.blocks import Message
 from acp_server.session.delta_data import freeze_delta
 from acp_server.session.events import REQUIRED_TYPES, SessionEvent, SurfaceOp
 from acp_server.session.header import SessionHeader
-from acp_server.session.history import EpochHeader, History, RequestFold
+from acp_server.session.history import REQUEST_TYPES, EpochHeader, History, RequestFold
 from acp_server.session.log import EventLog, MemoryLog
 from acp_server.session.shapes import ShapeError, check_shape
 from acp_server.session.surface import Surface
@@ -187,7 +187,8 @@ class Session:
     def _follow(self, event: SessionEvent, message: Message | None) -> None:
         if message is not None:
             self._history.learn(event.seq, message)
-        self._requests.apply(event)
+        elif event.type in REQUEST_TYPES:
+            self._requests.apply(event)
 
     def _tell(self, event: SessionEvent) -> None:
         for observer in self._observers:

@@ -40,16 +40,19 @@ def check_shape(kind: str, data: JsonObject) -> Message | None:
     Raises:
         ShapeError: the type does not allow the data, or the type is retired.
     """
-    if kind in RETIRED_TYPES:
-        raise ShapeError(kind, "the type", "is retired")
-    for field, check, required in _FIELDS.get(kind, ()):
-        if field not in data:
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        if kind in RETIRED_TYPES:
+            raise ShapeError(kind, "the type", "is retired")
+        return None if kind not in _SPECIAL else _SPECIAL[kind](data)
+    for field, holds, reason, required in fields:
+        value = data.get(field, _ABSENT)
+        if value is _ABSENT:
             if required:
                 raise ShapeError(kind, field, "is missing")
-        elif not check.holds(data[field]):
-            raise ShapeError(kind, field, check.reason)
-    special = _SPECIAL.get(kind)
-    return None if special is None else special(data)
+        elif not holds(value):  # type: ignore[arg-type]  # it is not the mark for absence
+            raise ShapeError(kind, field, reason)
+    return None if kind not in _SPECIAL else _SPECIAL[kind](data)
 
 
 def _is_ordinal(value: JsonValue) -> bool:
@@ -132,10 +135,14 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "plan/mode": {"active": _FLAG},
 }
 """What each type's fields have to be; one whose name ends in `?` may be absent."""
-_FIELDS: Final[Mapping[str, tuple[tuple[str, Check, bool], ...]]] = {
-    kind: tuple((field.removesuffix("?"), check, not field.endswith("?")) for field, check in fields.items())
+_ABSENT: Final = object()
+_FIELDS: Final[Mapping[str, tuple[tuple[str, Callable[[JsonValue], bool], str, bool], ...]]] = {
+    kind: tuple(
+        (field.removesuffix("?"), check.holds, check.reason, not field.endswith("?")) for field, check in fields.items()
+    )
     for kind, fields in TABLE.items()
 }
+"""The table as the check of each event of a long log reads it."""
 
 
 def _message(kind: str, data: JsonValue, role: str) -> Message:

@@ -77,6 +77,9 @@ class Surface:
 
     def take(self, event: SessionEvent) -> None:
         """Check and apply an event that the log holds already, its next milestone; raise what `plan` raises."""
+        if event.surface_op is None and event.source_event_seqs is None and event.type not in SURFACE_TYPES:
+            self._folded = event.seq + 1
+            return
         self._folded = event.seq
         self.apply(self._plan(event))
 
