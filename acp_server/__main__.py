@@ -43,6 +43,10 @@ def _serve(arguments: list[str]) -> int:
     stdio = take_over()
     try:
         start = first_exchange(stdio.in_fd, stdio.out_fd, unstable=options is not None and options.unstable)
+        if start.initialized is not None and options is None:
+            from acp_server.app.first_list import serve_first_list  # noqa: PLC0415 - it comes after the first answer
+
+            start.unread = serve_first_list(stdio.in_fd, stdio.out_fd, start.unread, os.environ)
     except BrokenPipeError:
         return 0
     except KeyboardInterrupt:

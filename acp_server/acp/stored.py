@@ -15,11 +15,11 @@ from acp_server.acp import params
 from acp_server.acp.access import NOBODY, Access
 from acp_server.acp.controller import Controller, read_only_words
 from acp_server.acp.failures import invalid, refused, session_not_found, stored_error
+from acp_server.acp.listing import PAGE, list_result
 from acp_server.acp.model_words import not_available, readable_only_for_now
 from acp_server.acp.open_sessions import Connect, OpenSessions, connect_nothing
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.options import fitting
-from acp_server.acp.times import iso_utc
 from acp_server.agent.registry import AgentRegistry
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
@@ -28,14 +28,13 @@ from acp_server.base.values import value
 from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
 from acp_server.jsonrpc.peer import Inbound
 from acp_server.messages.request import CallConfig
-from acp_server.persistence.port import LoadedSession, PersistenceError, SessionEntry, SessionPersistence
+from acp_server.persistence.port import LoadedSession, PersistenceError, SessionPersistence
 from acp_server.session.header import SessionHeader
 from acp_server.session.model_choice import chosen_model
 from acp_server.session.title import normalize_title
 from acp_server.tools.mcp.servers import McpServer
 
 Store: TypeAlias = Callable[[], Awaitable[SessionPersistence]]
-PAGE: Final = 50
 READABLE_THOUGH_BROKEN: Final = frozenset({"SESSION_CORRUPT"})
 NOTHING_TO_FORK: Final = "The session has no events that a fork could inherit."
 
@@ -81,13 +80,7 @@ class Stored:
         cursor = params.optional_text(given, "cursor")
         with told(""):
             page = await (await self._store()).list(cwd, cursor, PAGE)
-        result: dict[str, Any] = {"sessions": [_info(entry) for entry in page.entries if entry.cwd is not None]}
-        if page.next_cursor is not None:
-            result["nextCursor"] = page.next_cursor
-        if page.broken:
-            broken = [{"place": entry.place, "reason": entry.reason} for entry in page.broken]
-            result["_meta"] = {"acp_server": {"broken": broken}}
-        return result
+        return list_result(page)
 
     async def load(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:
         """Open a stored session and show its whole history before the answer: `session/load`."""
@@ -272,10 +265,3 @@ def _require_quiet(controller: Controller) -> None:
     if not controller.agent.idle:
         details = "The session runs a turn; it cannot be loaded again before the turn has ended."
         raise RpcError(INVALID_REQUEST, details, {"details": details, "sessionId": controller.id})
-
-
-def _info(entry: SessionEntry) -> dict[str, Any]:
-    info: dict[str, Any] = {"sessionId": entry.id, "cwd": entry.cwd, "updatedAt": iso_utc(entry.updated_at)}
-    if entry.title is not None:
-        info["title"] = entry.title
-    return info

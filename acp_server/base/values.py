@@ -40,6 +40,11 @@ def replace(old: T, **changes: object) -> T:
     return type(old)(**{**fields, **changes})
 
 
+def fields_of(one: object) -> tuple[Any, ...]:
+    """Return a value's fields in their order."""
+    return tuple(getattr(one, name) for name in type(one).__match_args__)  # type: ignore[attr-defined]  # only values
+
+
 def _initializer(made: type, names: tuple[str, ...], defaults: dict[str, object]) -> Callable[..., None]:
     """Return an `__init__` that writes the slots past the class's own refusal to be written."""
     scope: dict[str, Any] = {f"_default_{name}": default for name, default in defaults.items()}
@@ -79,7 +84,7 @@ def _show(self: Any) -> str:
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
-    return type(self), tuple(getattr(self, name) for name in self.__match_args__)
+    return type(self), fields_of(self)
 
 
 _BY_FIELDS: Final[dict[str, Any]] = {

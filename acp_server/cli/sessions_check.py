@@ -18,7 +18,7 @@ from acp_server.persistence.header_frame import read_header
 from acp_server.persistence.holder import holder_of
 from acp_server.persistence.inventory import StoredSession, stored_sessions
 from acp_server.persistence.io_port import LogIo, read_all
-from acp_server.persistence.journal import LogPlace
+from acp_server.persistence.paths import LogPlace
 from acp_server.persistence.port import PersistenceError, VerifyReport
 
 LOOKS: Final = 5

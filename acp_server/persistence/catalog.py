@@ -10,21 +10,21 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from threading import Lock
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from acp_server.base.errors import ServerError
+from acp_server.base.values import replace
 from acp_server.persistence import catalog_db as db
-from acp_server.persistence.batches import Encoding
 from acp_server.persistence.catalog_db import CatalogDb, Row
-from acp_server.persistence.header_frame import read_header
 from acp_server.persistence.io_port import FileFacts, LogIo
-from acp_server.persistence.journal import LogPlace
-from acp_server.persistence.paths import CATALOG_NAME, LOG_NAMES, encode_segment, project_key
+from acp_server.persistence.paths import CATALOG_NAME, LOG_NAMES, LogPlace, encode_segment, project_key
 from acp_server.persistence.port import PersistenceError
 from acp_server.persistence.summary import Summary
 from acp_server.session.header import SessionHeader
+
+if TYPE_CHECKING:
+    from acp_server.persistence.batches import Encoding
 
 SETTLED_NS: Final = 2_000_000_000
 """A directory changed more recently than this may change again within the same tick of its time."""
@@ -166,6 +166,8 @@ class Catalog:
 
     def _row(self, project: str, segment: str) -> Row | None:
         """Return what the log's header tells; None when there is no such directory."""
+        from acp_server.persistence.header_frame import read_header  # noqa: PLC0415 - a first list reads no log
+
         for encoding in _ENCODINGS:
             place = LogPlace(self._root, project, segment, encoding)
             facts: FileFacts | None = None

@@ -12,9 +12,9 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass
-from pathlib import Path
 from typing import Final, Literal, TypeAlias
+
+from acp_server.base.values import fields_of, value
 
 SCHEMA_VERSION: Final = 1
 APPLICATION_ID: Final = 0x41435053
@@ -43,7 +43,7 @@ pragma application_id = {APPLICATION_ID};
 """
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Row:
     """One session directory as the list knows it; size, inode and `updated_ns` are the log's revision."""
 
@@ -64,8 +64,8 @@ class Row:
     reason: str | None = None
 
 
-_COLUMNS: Final = ", ".join(Row.__dataclass_fields__)
-_MARKS: Final = ", ".join("?" for _ in Row.__dataclass_fields__)
+_COLUMNS: Final = ", ".join(Row.__match_args__)
+_MARKS: Final = ", ".join("?" for _ in Row.__match_args__)
 
 
 class CatalogDb:
@@ -93,7 +93,7 @@ class CatalogDb:
         self.close()
         for suffix in ("", "-wal", "-shm", "-journal"):
             with suppress(OSError):
-                Path(self._path + suffix).unlink()
+                os.unlink(self._path + suffix)  # noqa: PTH108 - pathlib is not for the first list
 
     def _open(self) -> sqlite3.Connection:
         for attempt in range(1, 1 if self._path == MEMORY else _ATTEMPTS + 1):
@@ -150,7 +150,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 def put_rows(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
     """Insert or replace."""
     statement = f"insert or replace into sessions ({_COLUMNS}) values ({_MARKS})"
-    connection.executemany(statement, [astuple(row) for row in rows])
+    connection.executemany(statement, [fields_of(row) for row in rows])
 
 
 def remove_rows(connection: sqlite3.Connection, places: Iterable[tuple[str, str]]) -> None:

@@ -15,10 +15,10 @@ from acp_server.persistence.attachments import copy_attachments, put_attachments
 from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.frames import PAYLOAD_LIMIT
 from acp_server.persistence.io_port import LogIo
-from acp_server.persistence.journal import Journal, LogPlace
+from acp_server.persistence.journal import Journal
 from acp_server.persistence.lock import Owner, take_lock
 from acp_server.persistence.long_values import Beside
-from acp_server.persistence.paths import ATTACHMENTS_NAME, LOCK_NAME
+from acp_server.persistence.paths import ATTACHMENTS_NAME, LOCK_NAME, LogPlace
 from acp_server.persistence.port import HealthListener, ObservedSession, PersistenceError
 from acp_server.persistence.records import encode_events, encode_header, encode_items
 from acp_server.persistence.rows import Item, RunPacker

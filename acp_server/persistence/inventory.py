@@ -15,8 +15,7 @@ from acp_server.persistence.batches import Encoding
 from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.header_frame import read_header
 from acp_server.persistence.io_port import LogIo
-from acp_server.persistence.journal import LogPlace
-from acp_server.persistence.paths import encode_segment
+from acp_server.persistence.paths import LogPlace, encode_segment
 from acp_server.persistence.port import PersistenceError
 
 _ENCODINGS: tuple[Encoding, ...] = ("zstd", "none")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from acp_server.persistence.batches import Encoding, encode_batch
+from acp_server.persistence.batches import encode_batch
 from acp_server.persistence.disk_errors import disk_error, poisoned
 from acp_server.persistence.io_port import LogIo, write_all
-from acp_server.persistence.paths import LOG_NAMES
+from acp_server.persistence.paths import LogPlace
 from acp_server.persistence.port import PersistenceError
 
 TEMPORARY: Final = "session.tmp"
@@ -34,26 +33,6 @@ def make_root(io: LogIo, root: str) -> None:
     except OSError:
         if made:
             raise
-
-
-@dataclass(frozen=True, slots=True)
-class LogPlace:
-    """Where a session's log is: the store's root, and the names of project, session and encoding below it."""
-
-    root: str
-    project: str
-    segment: str
-    encoding: Encoding
-
-    @property
-    def directory(self) -> str:
-        """Return the session's own directory."""
-        return f"{self.root}/{self.project}/{self.segment}"
-
-    @property
-    def path(self) -> str:
-        """Return the log file."""
-        return f"{self.directory}/{LOG_NAMES[self.encoding]}"
 
 
 class Journal:

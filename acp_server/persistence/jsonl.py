@@ -11,25 +11,25 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
 from acp_server.base.ids import SessionId
 from acp_server.base.ports import Journal
+from acp_server.base.values import replace, value
 from acp_server.persistence import opening
 from acp_server.persistence.attachments import get_attachment
 from acp_server.persistence.batches import Encoding
 from acp_server.persistence.catalog import Catalog
 from acp_server.persistence.catalog_db import Row
-from acp_server.persistence.cursor import decode_cursor, encode_cursor
+from acp_server.persistence.cursor import decode_cursor
 from acp_server.persistence.held_session import HeldSession
 from acp_server.persistence.io_port import LogIo
 from acp_server.persistence.learning import learn
+from acp_server.persistence.listing import entry_of, page_of
 from acp_server.persistence.lock import Owner
 from acp_server.persistence.port import (
-    BrokenEntry,
     HealthListener,
     Keeping,
     LoadedSession,
@@ -52,7 +52,7 @@ _DURABLE: Final = Keeping(durable=True)
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Held:
     """A held session and the events it was loaded with."""
 
@@ -154,8 +154,7 @@ class JsonlPersistence:
         rows, more, broken = await self._run(lambda: self._page(changed, cwd, after, size))
         entries = tuple(_entry(row, self._held.get(SessionId(row.id))) for row in rows)
         self._learn([row for row in rows if row.events is None and row.id not in self._held])
-        unreadable = tuple(BrokenEntry(f"{row.project}/{row.segment}", row.reason or "") for row in broken)
-        return SessionPage(entries, encode_cursor(rows[-1].updated_ns, rows[-1].id) if more else None, unreadable)
+        return page_of(entries, rows, broken, more=more)
 
     async def delete(self, session_id: SessionId) -> None:
         """See SessionPersistence."""
@@ -269,13 +268,11 @@ class JsonlPersistence:
 
 def _entry(row: Row, held: _Held | None) -> SessionEntry:
     """Return a line of the list; of a session that is held here, what it is known to be and not what a row says."""
-    title, events, turns = row.title, row.events, row.turns
-    if held is not None:
-        summary = held.files.summary
-        title, events, turns = summary.title, held.files.stored, summary.turns
-    parent = None if row.parent is None else SessionId(row.parent)
-    updated = row.updated_ns // 1_000_000
-    return SessionEntry(SessionId(row.id), row.cwd, row.created_at, updated, title, events, turns, parent)
+    entry = entry_of(row)
+    if held is None:
+        return entry
+    summary = held.files.summary
+    return replace(entry, title=summary.title, events=held.files.stored, turns=summary.turns)
 
 
 def _events(held: _Held) -> EventLog | None:

@@ -10,7 +10,7 @@ from acp_server.base.ids import SessionId
 from acp_server.persistence.catalog import Catalog
 from acp_server.persistence.catalog_db import Row
 from acp_server.persistence.io_port import LogIo
-from acp_server.persistence.journal import LogPlace
+from acp_server.persistence.paths import LogPlace
 from acp_server.persistence.port import PersistenceError
 from acp_server.persistence.recovery import look
 from acp_server.persistence.summary import Summary, summarize

@@ -9,10 +9,10 @@ from __future__ import annotations
 import errno
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from os import kill
 from typing import Final
 
+from acp_server.base.values import value
 from acp_server.persistence.io_port import LogIo, write_all
 from acp_server.persistence.paths import LOCK_NAME
 from acp_server.persistence.port import PersistenceError
@@ -22,7 +22,7 @@ _OWNER_LIMIT: Final = 4096
 _ATTEMPTS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Owner:
     """Who holds a lock: process id, host name and when the process opened its store, in milliseconds."""
 

@@ -6,12 +6,12 @@ Owns the order of finding, locking, reading and repairing. Keeps no state: what 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
+from acp_server.base.values import value
 from acp_server.persistence.attachment_check import lost_attachment
 from acp_server.persistence.attachments import fetch_from
 from acp_server.persistence.batches import Encoding
@@ -21,10 +21,9 @@ from acp_server.persistence.disk_errors import disk_error
 from acp_server.persistence.header_frame import read_header
 from acp_server.persistence.held_session import HeldSession
 from acp_server.persistence.io_port import LogIo
-from acp_server.persistence.journal import LogPlace
 from acp_server.persistence.lock import Owner, take_lock
 from acp_server.persistence.packed_log import PackedLog
-from acp_server.persistence.paths import encode_segment, project_key
+from acp_server.persistence.paths import LogPlace, encode_segment, project_key
 from acp_server.persistence.places import find_place, move_to_trash
 from acp_server.persistence.port import LoadedSession, PersistenceError, SalvageReport, VerifyReport
 from acp_server.persistence.recovery import Found, add_closers, damage_error, damage_text, look, recover
@@ -42,7 +41,7 @@ from acp_server.session.repair import closing_events
 CatalogPage: TypeAlias = tuple[list[Row], bool, list[Row]]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Store:
     """A root, how new logs in it are written, and who writes them."""
 

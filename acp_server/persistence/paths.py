@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from acp_server.base.errors import ServerError
+from acp_server.base.values import value
+
+if TYPE_CHECKING:
+    from acp_server.persistence.batches import Encoding
 
 SEGMENT_LIMIT: Final = 200
 """Bytes of a segment; below the 255 that file systems allow, so that a suffix fits."""
@@ -26,6 +30,26 @@ CATALOG_NAME: Final = ".catalog.sqlite"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _SEPARATORS = re.compile(r"[/\\:]+")
+
+
+@value
+class LogPlace:
+    """Where a session's log is: the store's root, and the names of project, session and encoding below it."""
+
+    root: str
+    project: str
+    segment: str
+    encoding: Encoding
+
+    @property
+    def directory(self) -> str:
+        """Return the session's own directory."""
+        return f"{self.root}/{self.project}/{self.segment}"
+
+    @property
+    def path(self) -> str:
+        """Return the log file."""
+        return f"{self.directory}/{LOG_NAMES[self.encoding]}"
 
 
 def encode_segment(text: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from acp_server.base.ids import SessionId
 from acp_server.persistence.batches import Encoding
 from acp_server.persistence.io_port import LogIo
-from acp_server.persistence.journal import LogPlace
-from acp_server.persistence.paths import TRASH_NAME, encode_segment
+from acp_server.persistence.paths import TRASH_NAME, LogPlace, encode_segment
 from acp_server.persistence.port import PersistenceError
 
 _ENCODINGS: tuple[Encoding, ...] = ("zstd", "none")

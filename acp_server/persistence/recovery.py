@@ -6,17 +6,16 @@ is closed, damage is named. `look` never writes. Each step of `recover` can be c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_server.base.ids import SessionId
 from acp_server.persistence.attachments import fetch_from, put_attachments
 from acp_server.persistence.disk_errors import RETRIED, disk_error
 from acp_server.persistence.io_port import LogIo, read_all, write_all
-from acp_server.persistence.journal import TEMPORARY, Journal, LogPlace
+from acp_server.persistence.journal import TEMPORARY, Journal
 from acp_server.persistence.long_values import Beside
 from acp_server.persistence.packed_log import PackedLog
-from acp_server.persistence.paths import TORN_PREFIX
+from acp_server.persistence.paths import TORN_PREFIX, LogPlace
 from acp_server.persistence.port import PersistenceError
 from acp_server.persistence.records import encode_events
 from acp_server.persistence.scan import Damage, Scan, scan_log
@@ -32,21 +31,23 @@ TORN_NOTICE: Final = (
 EMPTY_NOTICE: Final = "This session's log holds no event, and none is stored without: all that was said in it is lost."
 
 
-@dataclass(slots=True)
 class Found:
     """A log as it was found: `scan` of its `data`, the events, and what the person has to be told.
 
     Of the events of `log`, `stored` are in the file; closers that the disk did not take yet are the others.
     """
 
-    place: LogPlace
-    header: SessionHeader
-    scan: Scan
-    data: bytes
-    log: PackedLog
-    stored: int
-    notices: list[str] = field(default_factory=list)
-    read_only: str | None = None
+    __slots__ = ("data", "header", "log", "notices", "place", "read_only", "scan", "stored")
+
+    def __init__(self, place: LogPlace, header: SessionHeader, scan: Scan, data: bytes) -> None:
+        self.place = place
+        self.header = header
+        self.scan = scan
+        self.data = data
+        self.log = PackedLog(scan.entries)
+        self.stored = scan.next_seq
+        self.notices: list[str] = []
+        self.read_only: str | None = None
 
 
 def look(io: LogIo, place: LogPlace, session_id: SessionId) -> Found:
@@ -71,8 +72,10 @@ def look(io: LogIo, place: LogPlace, session_id: SessionId) -> Found:
         raise damage_error(place, Damage("corrupt", 0, -1, reason))
     if damage is not None and damage.kind == "corrupt":
         _require_present(io, place, session_id)
-    notices = [EMPTY_NOTICE] if damage is None and not scan.spans else []
-    return Found(place, scan.header, scan, data, PackedLog(scan.entries), scan.next_seq, notices)
+    found = Found(place, scan.header, scan, data)
+    if damage is None and not scan.spans:
+        found.notices.append(EMPTY_NOTICE)
+    return found
 
 
 def _require_present(io: LogIo, place: LogPlace, session_id: SessionId) -> None:

@@ -6,9 +6,9 @@ later events follows the unreadable place, the place was once on stable storage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from acp_server.base.values import value
 from acp_server.persistence.batches import Encoding, find_batches, read_batch
 from acp_server.persistence.frames import BadBatch
 from acp_server.persistence.long_values import Fetch, nothing_beside
@@ -26,7 +26,7 @@ class BatchSpan(NamedTuple):
     next_seq: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Damage:
     """Why reading stopped at byte `offset`, after event `last_seq` (-1: before the first).
 
@@ -39,7 +39,6 @@ class Damage:
     reason: str
 
 
-@dataclass(slots=True)
 class Scan:
     """What a log holds: everything up to byte `good_length` is whole; `damage` is what comes then, if anything.
 
@@ -47,12 +46,15 @@ class Scan:
     batch is not in `spans` and begins at `good_length`.
     """
 
-    header: SessionHeader | None = None
-    entries: list[Entry] = field(default_factory=list)
-    spans: list[BatchSpan] = field(default_factory=list)
-    next_seq: int = 0
-    good_length: int = 0
-    damage: Damage | None = None
+    __slots__ = ("damage", "entries", "good_length", "header", "next_seq", "spans")
+
+    def __init__(self, next_seq: int = 0, good_length: int = 0) -> None:
+        self.header: SessionHeader | None = None
+        self.entries: list[Entry] = []
+        self.spans: list[BatchSpan] = []
+        self.next_seq = next_seq
+        self.good_length = good_length
+        self.damage: Damage | None = None
 
 
 def scan_log(data: bytes, encoding: Encoding, fetch: Fetch = nothing_beside) -> Scan:

@@ -13,9 +13,8 @@ from acp_server.base.ids import SessionId
 from acp_server.persistence.attachments import fetch_from
 from acp_server.persistence.batch_index import encode_index, start_before
 from acp_server.persistence.io_port import LogIo, read_all, write_all
-from acp_server.persistence.journal import LogPlace
 from acp_server.persistence.packed_log import PackedLog
-from acp_server.persistence.paths import INDEX_NAME
+from acp_server.persistence.paths import INDEX_NAME, LogPlace
 from acp_server.persistence.recovery import look
 from acp_server.persistence.scan import BatchSpan, Scan, continue_scan
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
 
+from acp_server.base.values import replace, value
 from acp_server.session.events import SessionEvent
 
 SHOWN_TYPES: Final = frozenset({"session/title", "turn/start"})
 """Types that change a summary, its count of events aside."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Summary:
     """The latest title, the number of turns begun (None while it is not known), the number of events."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
+from acp_server.base.values import value
 from acp_server.persistence.disk_errors import may_pass
 from acp_server.persistence.port import HealthListener, PersistenceError, StorageHealth
 from acp_server.persistence.rows import Item, RunPacker
@@ -23,7 +23,7 @@ from acp_server.persistence.workers import Workers
 from acp_server.session.events import SessionEvent
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class QueueLimits:
     """Bounds of one queue: seconds of the window, events and bytes beyond which producers wait, bytes of a batch."""
 
@@ -35,14 +35,16 @@ class QueueLimits:
     last_retry: float = 2.0
 
 
-@dataclass(slots=True)
 class _Batch:
     """Events from `first_seq` to `next_seq`, sorted into runs; about `size` bytes."""
 
-    first_seq: int
-    next_seq: int
-    size: int = 0
-    packer: RunPacker = field(default_factory=RunPacker)
+    __slots__ = ("first_seq", "next_seq", "packer", "size")
+
+    def __init__(self, first_seq: int, next_seq: int) -> None:
+        self.first_seq = first_seq
+        self.next_seq = next_seq
+        self.size = 0
+        self.packer = RunPacker()
 
 
 class WriteQueue:

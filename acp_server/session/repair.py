@@ -8,10 +8,10 @@ are not closed; what stands before the next `session/end-seed` is known to be de
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_server.base.json_value import FrozenObject, JsonObject, JsonValue, freeze
+from acp_server.base.values import value
 from acp_server.messages.assembler import BlockAssembler
 from acp_server.messages.blocks import Message, ModelSource, TextBlock, ToolResultBlock, ToolSource
 from acp_server.messages.chunk_codec import chunk_from_json, usage_to_json
@@ -26,7 +26,7 @@ OUTCOME_UNKNOWN: Final = (
 NOT_STARTED: Final = "The server stopped before this call was started. It is safe to call again if it is still needed."
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Closer:
     """One synthetic event, as `Session.append` takes it."""
 
@@ -36,17 +36,17 @@ class Closer:
     sources: tuple[int, ...] | None = None
 
 
-@dataclass(slots=True)
 class _Tail:
     """What is open at the end of a log."""
 
-    turn: int = 0
-    step: int = 0
-    answered: bool = False
-    attempt_from: int = 0
-    route: tuple[str, str] | None = None
-    calls: dict[str, int | None] = field(default_factory=dict)
-    """Calls without a result in order of the answer; the seq of the `tool/call`, None when it was not started."""
+    __slots__ = ("answered", "attempt_from", "calls", "route", "step", "turn")
+
+    def __init__(self) -> None:
+        self.turn = self.step = self.attempt_from = 0
+        self.answered = False
+        self.route: tuple[str, str] | None = None
+        self.calls: dict[str, int | None] = {}
+        """Calls without a result in order of the answer; the seq of the `tool/call`, None when it was not started."""
 
     def apply(self, event: SessionEvent) -> None:
         """Take the log's next milestone."""

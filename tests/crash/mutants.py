@@ -15,11 +15,11 @@ from acp_server.persistence.attachment_id import attachment_id
 from acp_server.persistence.batch_index import encode_index
 from acp_server.persistence.batches import Encoding, encode_batch, read_batch
 from acp_server.persistence.io_port import LogIo, write_all
-from acp_server.persistence.journal import Journal, LogPlace
+from acp_server.persistence.journal import Journal
 from acp_server.persistence.lock import Owner
 from acp_server.persistence.long_values import Fetch
 from acp_server.persistence.packed_log import PackedLog
-from acp_server.persistence.paths import ATTACHMENTS_NAME, INDEX_NAME
+from acp_server.persistence.paths import ATTACHMENTS_NAME, INDEX_NAME, LogPlace
 from acp_server.persistence.port import PersistenceError
 from acp_server.persistence.records import encode_events, encode_items, first_seq
 from acp_server.persistence.rows import Item

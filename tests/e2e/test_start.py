@@ -13,9 +13,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.e2e.stage import Stage
+from tests.e2e.stage import Stage, script
 from tests.support import launch
 
+LIST = b'{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}\n'
 HELLO = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n'
 IMPORT = b"import time:"
 
@@ -41,8 +42,10 @@ def imports(report: bytes) -> set[str]:
     return {name for name in lines if name != "imported package"}
 
 
-def traced(words: Sequence[str], environment: Mapping[str, str], cwd: Path, sent: bytes) -> tuple[set[str], bytes]:
-    """Run Python so; return what it had imported when its first line of JSON came (or when it ended), and that line."""
+def traced(
+    words: Sequence[str], environment: Mapping[str, str], cwd: Path, sent: bytes, *, lines: int = 1
+) -> tuple[set[str], bytes]:
+    """Run Python so; return what it had imported when that line of JSON came (or when it ended), and that line."""
     reading, writing = os.pipe()
     command = [sys.executable, "-X", "importtime", *words]
     process = subprocess.Popen(
@@ -55,7 +58,8 @@ def traced(words: Sequence[str], environment: Mapping[str, str], cwd: Path, sent
         process.stdin.flush()
         report, answer = b"", b""
         for line in output:
-            if line.startswith(b"{"):
+            lines -= line.startswith(b"{")
+            if not lines:
                 answer = line
                 break
             report += line
@@ -72,3 +76,14 @@ def test_initialize_is_answered_before_anything_heavy_is_loaded(stage: Stage) ->
     assert json.loads(answer)["result"]["protocolVersion"] == 1
     assert {name for name in loaded if name.startswith("acp_server")} == OWN
     assert loaded - bare - OWN <= OTHERS
+
+
+def test_the_list_that_comes_first_is_answered_before_anything_that_serves_is_loaded(stage: Stage) -> None:
+    client, session = stage.open()
+    client.prompt(session, script("say Hello."))
+    later = client.result("session/list", {})
+    assert client.agent.end() is None
+    environment = stage.environment()
+    loaded, answer = traced(launch.COMMAND[1:], environment, stage.root, HELLO + LIST, lines=2)
+    assert json.loads(answer) == {"jsonrpc": "2.0", "id": 2, "result": later}
+    assert loaded & {"asyncio", "zstandard", "dataclasses", "acp_server.app.serve"} == set()
