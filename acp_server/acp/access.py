@@ -7,12 +7,12 @@ there are is told by the port `Models`; nothing here sees a key.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from acp_server.acp.failures import auth_required, invalid, refused
 from acp_server.acp.handshake import AUTH_METHODS
 from acp_server.base.errors import ServerError
+from acp_server.base.values import record
 from acp_server.jsonrpc.errors import RpcError
 from acp_server.llm.adapter import ModelInfo
 from acp_server.llm.explain import CallPlace
@@ -61,7 +61,7 @@ class Models(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@record
 class Access:
     """The connection's login."""
 

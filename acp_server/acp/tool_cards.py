@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from acp_server.acp.cards import fields_of, one_line
 from acp_server.acp.partial_json import partial_object
 from acp_server.acp.picture_updates import named
+from acp_server.base.values import made, record
 
 KINDS: Final[Mapping[str, str]] = {
     "read": "read",
@@ -40,7 +40,7 @@ OUTPUT_LENGTH: Final = 64 * 1024
 """Characters of a result's text that go to the editor; the log keeps all."""
 
 
-@dataclass(slots=True)
+@record
 class _Card:
     id: str
     name: str
@@ -49,7 +49,7 @@ class _Card:
     """Whether the person is asked before it runs."""
     view: Mapping[str, Any] | None = None
     """How the tool wants to be drawn, as the log has it."""
-    arguments: list[str] = field(default_factory=list)
+    arguments: list[str] = made(default_factory=list)
     length: int = 0
     look_at: int = FIRST_LOOK
     terminal: str | None = None

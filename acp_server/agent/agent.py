@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from acp_server.agent.inbox import Inbox
@@ -18,6 +17,7 @@ from acp_server.agent.turn import Turn
 from acp_server.agent.turns import TurnEnd
 from acp_server.base.cancel import BY_DISPOSAL, CancelCause, CancelToken
 from acp_server.base.errors import ServerError
+from acp_server.base.values import record
 from acp_server.messages.blocks import Message
 from acp_server.messages.chunks import LlmFailure
 from acp_server.messages.request import CallConfig
@@ -25,7 +25,7 @@ from acp_server.session.model_choice import SELECTED, selected_data
 from acp_server.session.session import Session
 
 
-@dataclass(slots=True)
+@record
 class _Running:
     turn: Turn
     settles: tuple[str, ...]

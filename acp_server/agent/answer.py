@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_server.agent.hooks import wrap_stream
@@ -16,6 +15,7 @@ from acp_server.agent.request import options_from_log
 from acp_server.agent.services import AgentServices, TurnPlace
 from acp_server.base.cancel import CancelCause, Cancelled, CancelToken
 from acp_server.base.json_value import JsonValue
+from acp_server.base.values import made, record
 from acp_server.llm.retry import plan_retry
 from acp_server.llm.runtime import LlmRuntime, PreparedCall
 from acp_server.llm.waiting import pause, until
@@ -47,18 +47,17 @@ class AnswerCancelled(Cancelled):
     def __init__(self, cause: CancelCause, usage: TokenUsage | None) -> None:
         super().__init__(cause)
         self.usage = usage
-
-
 @dataclass(slots=True)
+@record
 class Attempt:
     """One stream as it comes: its chunks' seqs, what they make, how it ended."""
 
     assembler: BlockAssembler
-    sources: list[int] = field(default_factory=list)
+    sources: list[int] = made(default_factory=list)
     finish: FinishChunk = UNENDED
 
 
-@dataclass(slots=True)
+@record
 class AnswerSource:
     """Asks the model of one step."""
 

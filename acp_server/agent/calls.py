@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_server.agent.hooks import Deny, decide_call, execute_call, revise_outcome
@@ -17,6 +16,7 @@ from acp_server.agent.services import AgentServices
 from acp_server.agent.tools import CallPlace, ToolOutcome, failed
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.json_value import JsonValue
+from acp_server.base.values import made, record
 from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Message, ToolCallBlock, ToolResultBlock, ToolSource
 from acp_server.messages.codec import message_to_json
@@ -31,14 +31,14 @@ NOT_STARTED: Final = failed(
 )
 
 
-@dataclass(slots=True)
+@record
 class _Started:
     call: ToolCallBlock
     seq: int
     task: asyncio.Task[ToolOutcome]
 
 
-@dataclass(slots=True)
+@record
 class CallRunner:
     """Runs the calls of one step; `concluded` and `contexts` tell what they asked for."""
 
@@ -48,7 +48,7 @@ class CallRunner:
     step: int
     cancel: CancelToken
     concluded: bool = False
-    contexts: list[Message] = field(default_factory=list)
+    contexts: list[Message] = made(default_factory=list)
 
     async def run(self, calls: Sequence[ToolCallBlock]) -> None:
         """Run all calls and commit all results; return when the last is committed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from acp_server.agent.answer import AnswerSource, Attempt, ModelFailed, log_answer
@@ -16,6 +15,7 @@ from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
 from acp_server.llm.runtime import LlmRuntime
+from acp_server.base.values import record
 from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Message, ToolCallBlock, images_of
 from acp_server.messages.codec import message_to_json
@@ -29,7 +29,7 @@ NEVER_TAKEN: Final = frozenset({"INVALID_REQUEST", "UNSUPPORTED_CONTENT"})
 """How a provider refuses an image that it cannot read, and would refuse every later request with it."""
 
 
-@dataclass(slots=True)
+@record
 class Step:
     """One step of one turn.
 

@@ -6,7 +6,6 @@ Every way out of a turn is a TurnEnd in the log; `run` never raises for what hap
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from acp_server.agent.answer import AnswerCancelled, ModelFailed
 from acp_server.agent.contexts import snapshot
@@ -18,6 +17,7 @@ from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
+from acp_server.base.values import made, record
 from acp_server.llm.failure import LlmError
 from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Message
@@ -29,7 +29,7 @@ from acp_server.session.events import APPEND
 from acp_server.session.session import Session
 
 
-@dataclass(slots=True)
+@record
 class Turn:
     """A turn whose `turn/start` and claim are in the log already."""
 
@@ -44,7 +44,7 @@ class Turn:
     untitled: bool
     """Whether the session has no title yet."""
     first_request: bool
-    cancel: CancelToken = field(default_factory=CancelToken)
+    cancel: CancelToken = made(default_factory=CancelToken)
     step: int = 0
     requested: bool = False
     untold: TokenUsage | None = None

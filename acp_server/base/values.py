@@ -1,8 +1,8 @@
-"""Immutable values: what `dataclass(frozen=True, slots=True)` gives, at a seventh of its cost when a module is loaded.
+"""Values and records: what dataclasses with slots give, at a fraction of their cost when a module is loaded.
 
-A person waits for the first `session/new`, which loads some eighty value classes; docs/decisions/0006-values.md has
-the figures. Fields have plain defaults only: a field that needs a factory, or that must not be shown, makes its class
-an ordinary dataclass.
+A person waits for the first `session/new`, which loads some hundred such classes; docs/decisions/0006-values.md has
+the figures. An `__init__` is compiled when the first instance is made, since most classes make none before that.
+Fields of values have plain defaults only. A field that must not be shown makes its class an ordinary dataclass.
 """
 
 from __future__ import annotations
@@ -23,15 +23,49 @@ def value(cls: type[T]) -> type[T]:
     Two values are equal when they are of the same class and their fields are. `__post_init__` is called when there is
     one. What the class defines itself is kept.
     """
-    names = tuple(cls.__dict__.get("__annotations__", ()))  # noqa: RUF063 - inspect is not for the start path
+    names = _names(cls)
+    return _made_anew(cls, _BY_FIELDS | {"__match_args__": names, "_fields": staticmethod(_getter(names))}, sealed=True)
+
+
+def made(*, default_factory: Callable[[], T]) -> T:
+    """Return the default of a record's field that is made for each instance."""
+    return _Factory(default_factory)  # type: ignore[return-value]  # what `record` makes of it is of that type
+
+
+@dataclass_transform(field_specifiers=(made,), eq_default=False)
+def record(cls: type[T]) -> type[T]:
+    """Return the class with slots for its annotated fields and an `__init__`; a record can be changed and is itself.
+
+    Two records are equal when they are one. What the class defines itself is kept.
+    """
+    return _made_anew(cls, {}, sealed=False)
+
+
+class _Factory:
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self.make = make
+
+
+def _names(cls: type) -> tuple[str, ...]:
+    return tuple(cls.__dict__.get("__annotations__", ()))  # noqa: RUF063 - inspect is not for the start path
+
+
+def _made_anew(cls: type[T], members: dict[str, Any], *, sealed: bool) -> type[T]:
+    names = _names(cls)
     defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
-    kept = {key: item for key, item in cls.__dict__.items() if key not in defaults and key not in _REMADE}
-    members: dict[str, Any] = _BY_FIELDS | kept
-    members |= {"__slots__": names, "__match_args__": names, "_fields": staticmethod(_getter(names))}
+    members |= {key: item for key, item in cls.__dict__.items() if key not in defaults and key not in _REMADE}
     remake: Callable[..., type[T]] = type(cls)
-    made = remake(cls.__name__, cls.__bases__, members)
-    type.__setattr__(made, "__init__", _initializer(made, names, defaults))
-    return made
+    remade = remake(cls.__name__, cls.__bases__, {**members, "__slots__": names})
+
+    def first(self: T, *given: object, **named: object) -> None:
+        init = _initializer(remade, names, defaults, sealed=sealed)
+        type.__setattr__(remade, "__init__", init)
+        init(self, *given, **named)
+
+    type.__setattr__(remade, "__init__", first)
+    return remade
 
 
 def replace(old: T, **changes: object) -> T:
@@ -45,12 +79,15 @@ def fields_of(one: object) -> tuple[Any, ...]:
     return tuple(getattr(one, name) for name in type(one).__match_args__)  # type: ignore[attr-defined]  # only values
 
 
-def _initializer(made: type, names: tuple[str, ...], defaults: dict[str, object]) -> Callable[..., None]:
-    """Return an `__init__` that writes the slots past the class's own refusal to be written."""
+def _initializer(
+    made: type, names: tuple[str, ...], defaults: dict[str, object], *, sealed: bool
+) -> Callable[..., None]:
+    """Return an `__init__`; a sealed class has its slots written past its own refusal to be written."""
     scope: dict[str, Any] = {f"_default_{name}": default for name, default in defaults.items()}
-    scope |= {f"_set_{name}": made.__dict__[name].__set__ for name in names}
+    if sealed:
+        scope |= {f"_set_{name}": made.__dict__[name].__set__ for name in names}
     parameters = "".join(f", {name}=_default_{name}" if name in defaults else f", {name}" for name in names)
-    lines = [f"_set_{name}(self, {name})" for name in names]
+    lines = [_line(name, defaults.get(name), sealed=sealed) for name in names]
     if "__post_init__" in made.__dict__:
         lines.append("self.__post_init__()")
     body = "; ".join(lines) or "pass"
@@ -58,6 +95,13 @@ def _initializer(made: type, names: tuple[str, ...], defaults: dict[str, object]
     init: Callable[..., None] = scope["__init__"]
     init.__qualname__ = f"{made.__qualname__}.__init__"
     return init
+
+
+def _line(name: str, default: object, *, sealed: bool) -> str:
+    if sealed:
+        return f"_set_{name}(self, {name})"
+    made_here = f"_default_{name}.make() if {name} is _default_{name} else "
+    return f"self.{name} = {made_here if isinstance(default, _Factory) else ''}{name}"
 
 
 def _getter(names: tuple[str, ...]) -> Callable[[Any], object]:

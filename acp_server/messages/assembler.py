@@ -7,12 +7,11 @@ nothing but a block of an unknown type that never ended: the stream's grammar is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonObject, JsonValue
-from acp_server.base.values import replace
+from acp_server.base.values import made, record, replace
 from acp_server.messages.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from acp_server.messages.chunks import (
     BlockEnd,
@@ -29,13 +28,13 @@ from acp_server.messages.chunks import (
 _STOPPED: Final = FinishChunk("stop")
 
 
-@dataclass(slots=True)
+@record
 class _Slot:
     """One block in the making; `final` is there once it has ended."""
 
     index: int
     kind: str
-    parts: list[str] = field(default_factory=list)
+    parts: list[str] = made(default_factory=list)
     call_id: str = ""
     name: str = ""
     final: Block | None = None

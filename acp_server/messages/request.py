@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
-from acp_server.base.json_value import JsonObject
+from acp_server.base.json_value import FrozenObject, JsonObject
 from acp_server.base.values import value
 from acp_server.messages.blocks import Message
 
@@ -31,7 +30,7 @@ class CallConfig:
     stop: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class GenerateOptions:
     """One whole request. `purpose` tells side requests from the conversation's own."""
 
@@ -41,4 +40,4 @@ class GenerateOptions:
     tools: tuple[ToolSchema, ...] = ()
     session_id: str | None = None
     purpose: Literal["conversation", "compaction", "session-title"] = "conversation"
-    trace_context: JsonObject = field(default_factory=dict)
+    trace_context: JsonObject = FrozenObject()

@@ -6,10 +6,9 @@ Owns the fold of `agent/inbox/spliced`. Who claims and who wakes is the agent's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from acp_server.base.json_value import FrozenObject, JsonValue
-from acp_server.base.values import value
+from acp_server.base.values import made, record, value
 from acp_server.session.events import SessionEvent
 from acp_server.session.log import EventLog
 
@@ -24,10 +23,10 @@ class Unentered:
     data: FrozenObject
 
 
-@dataclass(slots=True)
+@record
 class _Fold:
-    lists: dict[str, list[FrozenObject]] = field(default_factory=lambda: {"next-turn": [], "next-step": []})
-    claimed: dict[str, Unentered] = field(default_factory=dict)
+    lists: dict[str, list[FrozenObject]] = made(default_factory=lambda: {"next-turn": [], "next-step": []})
+    claimed: dict[str, Unentered] = made(default_factory=dict)
     in_turn: bool = False
     last_seq: int = -1
 

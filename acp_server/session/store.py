@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
+from acp_server.base.values import record
 from acp_server.session.fork import fork_boundary, fork_header
 from acp_server.session.header import SessionHeader
 from acp_server.session.log import EventLog, MemoryLog
@@ -23,7 +23,7 @@ Listener: TypeAlias = Callable[[Session], None]
 FlushListener: TypeAlias = Callable[[Session], Awaitable[None]]
 
 
-@dataclass(eq=False, slots=True)
+@record
 class _Entry:
     session: Session
     announced: bool = False

@@ -142,12 +142,14 @@ START_PATH: frozenset[str] = frozenset(
         "app.composition",
         "app.core",
         "app.editor",
+        "app.first_list",
         "app.later_transport",
         "app.mcp_sessions",
         "app.model_runtime",
         "app.parts",
         "app.session_access",
         "app.session_tools",
+        "persistence.catalog",
         "tools.late_tool",
     }
 )

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from acp_server.base.values import replace, value
+from acp_server.base.values import fields_of, made, record, replace, value
 
 
 @value
@@ -86,3 +86,34 @@ def test_what_the_class_defines_is_kept() -> None:
     assert Checked("abc").size == 3
     assert Checked("abc", 9).size == 9
     assert Point.__doc__ == "A place."
+
+
+@record
+class Basket:
+    """Changes."""
+
+    owner: str
+    things: list[str] = made(default_factory=list)
+    full: bool = False
+
+    def add(self, thing: str) -> None:
+        self.things.append(thing)
+
+
+def test_a_record_can_be_changed_and_is_only_itself() -> None:
+    basket, other = Basket("me"), Basket("me")
+    basket.add("pear")
+    basket.full = True
+    assert (basket.owner, basket.things, basket.full, other.things) == ("me", ["pear"], True, [])
+    assert basket != other
+    assert len({basket, other}) == 2
+    assert Basket("you", ["fig"], full=True).things == ["fig"]
+    with pytest.raises(AttributeError):
+        basket.more = 1  # type: ignore[attr-defined]  # what is shown here
+    with pytest.raises(TypeError):
+        Basket()  # type: ignore[call-arg]  # what is shown here
+
+
+def test_fields_come_in_order() -> None:
+    assert fields_of(Point(1, 2)) == (1, 2)
+    assert fields_of(Empty()) == ()
