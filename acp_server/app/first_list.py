@@ -2,7 +2,7 @@
 
 A person waits for it with nothing else on the screen, and it needs the store's catalogue alone, while what serves
 sessions takes four times as long to load. Owns the judgement whether the request is the plain one, of a process that
-nobody has configured; anything else is left to the full server, byte for byte (docs/decisions/0009-first-list.md).
+nobody has configured; anything else is left to the full server, byte for byte (docs/decisions/0011-first-list.md).
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ from acp_server.base.values import value
 from acp_server.persistence.attachment_id import is_attachment_id
 from acp_server.persistence.batches import read_batch
 from acp_server.persistence.io_port import LogIo
-from acp_server.persistence.journal import LogPlace
-from acp_server.persistence.paths import ATTACHMENTS_NAME, TORN_PREFIX
+from acp_server.persistence.paths import ATTACHMENTS_NAME, TORN_PREFIX, LogPlace
 from acp_server.persistence.recovery import Found, look
 
 _NAME: Final = re.compile(rb"sha256-[0-9a-f]{64}")
