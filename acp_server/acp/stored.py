@@ -30,7 +30,7 @@ from acp_server.jsonrpc.peer import Inbound
 from acp_server.messages.request import CallConfig
 from acp_server.persistence.port import LoadedSession, PersistenceError, SessionPersistence
 from acp_server.session.header import SessionHeader
-from acp_server.session.model_choice import chosen_model
+from acp_server.session.model_choice import CHOICE_TYPES, chosen_model
 from acp_server.session.title import normalize_title
 from acp_server.tools.mcp.servers import McpServer
 
@@ -196,7 +196,7 @@ class Stored:
 
     def _enter(self, loaded: LoadedSession, config: CallConfig | None) -> Controller:
         """Make a session live; without a `config` nobody answers in it, and it keeps the model that it had."""
-        wanted = chosen_model(loaded.log.milestones())
+        wanted = chosen_model(loaded.log.of_types(CHOICE_TYPES))
         usable = config is None or wanted is None or self._access.usable(wanted)
         chosen = fitting(wanted, self._access.info(wanted)) if wanted is not None and usable else config or NOBODY
         agent = self._registry.resume(loaded.header, loaded.log, chosen, read_only=loaded.read_only)

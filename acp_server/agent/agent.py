@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import Final
 
 from acp_server.agent.inbox import Inbox
 from acp_server.agent.keeping import Usage
@@ -278,13 +279,16 @@ class Agent:
             self._settle(ident, end)
 
 
+_HISTORY: Final = ("turn/start", "session/title")
+
+
 def _history(session: Session) -> tuple[int, bool]:
     """Return the number of the last turn in the log, and whether the log has no title."""
     last, untitled = 0, True
-    for event in session.events.milestones():
+    for event in session.events.of_types(_HISTORY):
         if event.type == "turn/start":
             number = event.data["turn"]
             last = number if isinstance(number, int) else last
-        elif event.type == "session/title":
+        else:
             untitled = False
     return last, untitled

@@ -21,7 +21,6 @@ MODES: Final[tuple[Mode, ...]] = ("ask", "auto", "plan", "full")
 def mode_of(log: EventLog) -> Mode:
     """Return the mode that the log says, the default when it says none."""
     mode: Any = None
-    for event in log.milestones():
-        if event.type == MODE_EVENT:
-            mode = event.data.get("preset")
+    for event in log.of_types((MODE_EVENT,)):
+        mode = event.data.get("preset")
     return mode if mode in MODES else DEFAULT_MODE

@@ -13,7 +13,7 @@ from acp_server.persistence.io_port import LogIo
 from acp_server.persistence.paths import LogPlace
 from acp_server.persistence.port import PersistenceError
 from acp_server.persistence.recovery import look
-from acp_server.persistence.summary import Summary, summarize
+from acp_server.persistence.summary import SHOWN_TYPES, Summary, summarize
 from acp_server.persistence.two_ends import look_at_ends
 from acp_server.session.header import SessionHeader
 
@@ -36,4 +36,4 @@ def learn(io: LogIo, root: str, catalog: Catalog, rows: Sequence[Row], stopped: 
 
 def _whole(io: LogIo, place: LogPlace, session_id: SessionId) -> tuple[SessionHeader, Summary]:
     found = look(io, place, session_id)
-    return found.header, summarize(found.log.milestones(), len(found.log))
+    return found.header, summarize(found.log.of_types(SHOWN_TYPES), len(found.log))

@@ -30,7 +30,7 @@ from acp_server.persistence.recovery import Found, add_closers, damage_error, da
 from acp_server.persistence.rows import PackedRow
 from acp_server.persistence.scan import Damage, later_entries
 from acp_server.persistence.suffix import read_suffix
-from acp_server.persistence.summary import summarize
+from acp_server.persistence.summary import SHOWN_TYPES, summarize
 from acp_server.persistence.sweeping import Swept, sweep
 from acp_server.session.events import SessionEvent
 from acp_server.session.fork import fork_boundary
@@ -82,7 +82,7 @@ class Store:
             files.release()
             raise
         files.read_only, files.stored, files.spans = found.read_only, found.stored, found.scan.spans
-        files.summary = summarize(found.log.milestones(), len(found.log))
+        files.summary = summarize(found.log.of_types(SHOWN_TYPES), len(found.log))
         return files, LoadedSession(found.header, found.log, tuple(found.notices), found.read_only)
 
     def inspect(self, session_id: SessionId) -> LoadedSession:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from itertools import islice
 
 from acp_server.persistence.records import Entry, decode_json
 from acp_server.persistence.rows import CHUNK_EVENT, PackedRow, merge_row, unpack_row
@@ -55,6 +56,16 @@ class PackedLog:
             if not isinstance(entry, PackedRow) and entry.type != CHUNK_EVENT:
                 yield entry
             position += 1
+
+    def of_types(self, types: Container[str], seq: int = 0) -> Iterator[SessionEvent]:
+        """See EventLog."""
+        position = self._position(seq)
+        while position < len(self._entries):
+            upto = len(self._entries)
+            for entry in islice(self._entries, position, upto):
+                if entry.type in types and isinstance(entry, SessionEvent):
+                    yield entry
+            position = upto
 
     def merged(self, seq: int = 0) -> Iterator[SessionEvent]:
         """See EventLog."""

@@ -36,7 +36,9 @@ class BadRow(Exception):  # noqa: N818 - a finding about one line, turned into a
 
 @value
 class PackedRow:
-    """A checked row, kept as the line it came in; `count` events from `seq0` on."""
+    """A checked row, kept as the line it came in; `count` events from `seq0` on. Its `type` is that of no event."""
+
+    type = ""
 
     seq0: int
     count: int

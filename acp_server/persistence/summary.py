@@ -33,9 +33,12 @@ def add_event(summary: Summary, event: SessionEvent) -> Summary:
 
 
 def summarize(milestones: Iterable[SessionEvent], length: int) -> Summary:
-    """Return the summary of a whole log from its milestones; `length` counts every event."""
-    summary = Summary()
+    """Return the summary of a whole log from its events of SHOWN_TYPES at least; `length` counts every event."""
+    latest, turns = None, 0
     for event in milestones:
-        if event.type in SHOWN_TYPES:
-            summary = add_event(summary, event)
-    return replace(summary, events=length)
+        if event.type == "turn/start":
+            turns += 1
+        elif event.type == "session/title":
+            title = event.data.get("title")
+            latest = title if isinstance(title, str) else latest
+    return Summary(latest, turns, length)

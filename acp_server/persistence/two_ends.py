@@ -7,10 +7,10 @@ and mostly the last turn. A title that was given in between shows when the sessi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from acp_server.base.json_value import SAFE_INTEGER
+from acp_server.base.values import replace
 from acp_server.persistence.batches import Encoding, find_batches, read_batch
 from acp_server.persistence.frames import BadBatch
 from acp_server.persistence.header_frame import read_header

@@ -22,11 +22,10 @@ def fork_boundary(log: EventLog, boundary: int | None = None) -> int:
         raise ServerError("INVALID_BOUNDARY", f"The session has {len(log)} events; it cannot be forked at {boundary}.")
     length = len(log) if boundary is None else boundary + 1
     turn: object = None
-    for event in log.milestones():
+    for event in log.of_types(("turn/start", "turn/end")):
         if event.seq >= length:
             break
-        if event.type in ("turn/start", "turn/end"):
-            turn = event.data["turn"] if event.type == "turn/start" else None
+        turn = event.data["turn"] if event.type == "turn/start" else None
     if turn is not None:
         raise ServerError("OPEN_TURN", f"Turn {turn} is still open there; fork before it began or after it ended.")
     return length

@@ -6,7 +6,7 @@ deltas only when somebody asks for one of them, so that memory goes with what is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Protocol
 
 from acp_server.session.events import SessionEvent
@@ -29,6 +29,10 @@ class EventLog(Protocol):
 
     def milestones(self, seq: int = 0) -> Iterator[SessionEvent]:
         """Iterate over the events from `seq` on except `assistant/chunk`, without unpacking any."""
+        ...
+
+    def of_types(self, types: Container[str], seq: int = 0) -> Iterator[SessionEvent]:
+        """Iterate over the milestones of these types from `seq` on; the others cost next to nothing."""
         ...
 
     def merged(self, seq: int = 0) -> Iterator[SessionEvent]:
@@ -62,6 +66,10 @@ class MemoryLog:
     def milestones(self, seq: int = 0) -> Iterator[SessionEvent]:
         """See EventLog."""
         return (event for event in self.since(seq) if event.type != "assistant/chunk")
+
+    def of_types(self, types: Container[str], seq: int = 0) -> Iterator[SessionEvent]:
+        """See EventLog."""
+        return (event for event in self.milestones(seq) if event.type in types)
 
     def merged(self, seq: int = 0) -> Iterator[SessionEvent]:
         """See EventLog."""

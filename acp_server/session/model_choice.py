@@ -14,6 +14,7 @@ from acp_server.session.events import SessionEvent
 
 SELECTED: Final = "model/selected"
 _HEADER: Final = "request/header"
+CHOICE_TYPES: Final = frozenset({SELECTED, _HEADER})
 
 
 def selected_data(config: CallConfig) -> dict[str, JsonValue]:
@@ -25,7 +26,10 @@ def selected_data(config: CallConfig) -> dict[str, JsonValue]:
 
 
 def chosen_model(milestones: Iterable[SessionEvent]) -> CallConfig | None:
-    """Return what the person chose last, else where the last request went, else None."""
+    """Return what the person chose last, else where the last request went, else None.
+
+    Of the log, the events of CHOICE_TYPES are enough.
+    """
     chosen, asked = None, None
     for event in milestones:
         if event.type == SELECTED:

@@ -6,12 +6,14 @@ Owns the fold of `agent/inbox/spliced`. Who claims and who wakes is the agent's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from acp_server.base.json_value import FrozenObject, JsonValue
 from acp_server.base.values import made, record, value
 from acp_server.session.events import SessionEvent
 from acp_server.session.log import EventLog
 
+SPLICED: Final = "agent/inbox/spliced"
 _REQUEST_MADE = frozenset({"request/header", "request/context", "assistant/message", "tool/call"})
 
 
@@ -37,7 +39,7 @@ class _Fold:
         self.last_seq = event.seq
         match event.type:
             case "agent/inbox/spliced":
-                self._splice(event)
+                self.splice(event)
             case "turn/start":
                 self.in_turn = True
                 self.claimed.clear()
@@ -48,7 +50,8 @@ class _Fold:
             case "user/message":
                 self.claimed.pop(str(event.data["id"]), None)
 
-    def _splice(self, event: SessionEvent) -> None:
+    def splice(self, event: SessionEvent) -> None:
+        """Take what changed in a list; within a turn, what is taken out of one is claimed."""
         target = str(event.data["target"])
         waiting = self.lists.setdefault(target, [])
         start, count = _count(event.data["start"]), _count(event.data.get("removedCount", 0))
@@ -68,8 +71,17 @@ def unentered_prompts(log: EventLog, seed_length: int = 0) -> tuple[Unentered, .
     messages were inserted again. Messages dropped on purpose before a request do not come back once it was made.
     `seed_length` is the header's: what a parent had waiting is not inherited.
     """
-    fold = _Fold(last_seq=seed_length - 1)
-    for event in log.milestones(seed_length):
+    begun = None
+    for event in log.of_types(("turn/start",), seed_length):
+        begun = event.seq
+    if begun is None:
+        return ()
+    fold = _Fold(last_seq=begun - 1)
+    for event in log.of_types((SPLICED,), seed_length):
+        if event.seq > begun:
+            break
+        fold.splice(event)
+    for event in log.milestones(begun):
         fold.apply(event)
     if len(log) > fold.last_seq + 1:
         return ()
@@ -79,8 +91,8 @@ def unentered_prompts(log: EventLog, seed_length: int = 0) -> tuple[Unentered, .
 def waiting_prompts(log: EventLog, seed_length: int = 0) -> Mapping[str, Sequence[FrozenObject]]:
     """Return the messages that wait, by list (`next-turn`, `next-step`), in order."""
     fold = _Fold(last_seq=seed_length - 1)
-    for event in log.milestones(seed_length):
-        fold.apply(event)
+    for event in log.of_types((SPLICED,), seed_length):
+        fold.splice(event)
     return {target: tuple(messages) for target, messages in fold.lists.items()}
 
 

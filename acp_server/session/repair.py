@@ -78,8 +78,18 @@ class _Tail:
 
 def closers(log: EventLog) -> list[Closer]:
     """Return what has to be appended so that the log is balanced, in order; nothing for a log that is."""
+    begun, asked = None, None
+    for event in log.of_types(("turn/start", "request/header")):
+        if event.type == "turn/start":
+            begun = event.seq
+        else:
+            asked = event
+    if begun is None:
+        return []
     tail = _Tail()
-    for event in log.milestones():
+    if asked is not None:
+        tail.apply(asked)
+    for event in log.milestones(begun):  # whatever was open before it, the turn's start has closed
         tail.apply(event)
     if not tail.turn:
         return []

@@ -27,6 +27,8 @@ def test_a_packed_log_is_no_other_log(events: list[SessionEvent], more: list[Ses
     assert [log[at] for at in range(len(log))] == list(plain.since(0))
     assert list(log.since(seq)) == list(plain.since(seq))
     assert list(log.milestones(seq)) == list(plain.milestones(seq))
+    for types in (frozenset({"user/message", "turn/start"}), ("plug/in",), ()):
+        assert list(log.of_types(types, seq)) == [one for one in plain.milestones(seq) if one.type in types]
     for wrong in (-1, len(log)):
         with pytest.raises(IndexError):
             log[wrong]

@@ -130,7 +130,7 @@ class Approvals:
         self._remember = remember
         self._network = network
         self._reach = reach_of(session.events)
-        self._session_rules = list(session_rules(session.events.milestones()))
+        self._session_rules = list(session_rules(session.events.of_types((RULE_EVENT,))))
         self._granted: dict[str, tuple[str, ...]] = {}
         self._levels: dict[str, Level] = {}
         self._networks: dict[str, Network] = {}
