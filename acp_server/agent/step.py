@@ -14,8 +14,8 @@ from acp_server.agent.system_prompt import render_system
 from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonValue
-from acp_server.llm.runtime import LlmRuntime
 from acp_server.base.values import record
+from acp_server.llm.runtime import LlmRuntime
 from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Message, ToolCallBlock, images_of
 from acp_server.messages.codec import message_to_json

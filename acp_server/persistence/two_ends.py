@@ -15,7 +15,7 @@ from acp_server.persistence.batches import Encoding, find_batches, read_batch
 from acp_server.persistence.frames import BadBatch
 from acp_server.persistence.header_frame import read_header
 from acp_server.persistence.io_port import LogIo
-from acp_server.persistence.journal import LogPlace
+from acp_server.persistence.paths import LogPlace
 from acp_server.persistence.records import BadRecord, decode_json
 from acp_server.persistence.rows import BadRow, checked_row, is_row
 from acp_server.persistence.summary import Summary
