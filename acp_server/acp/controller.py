@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from acp_server.acp.commands import SHIPPED, Command
-from acp_server.acp.frames import chunk_template, update_frame
+from acp_server.acp.frames import chunk_head, chunk_template, update_frame
 from acp_server.acp.picture_updates import NO_PICTURES, Pictures, filled, named_in
 from acp_server.acp.updates import THOUGHT, Presenter, TextUpdate, Update
 from acp_server.agent.agent import Agent
@@ -47,7 +47,9 @@ class Controller:
         self._compactions = compactions
         self._presenter = Presenter(compactions=compactions)
         self._draws_terminals = draws_terminals
-        self._templates: dict[tuple[str, str], Callable[[str], bytes]] = {}
+        self._session_id: str = agent.session.id
+        self._heads: dict[str, bytes] = {}
+        self._templates: dict[tuple[str, str, str], Callable[[str], bytes]] = {}
         self._untold: list[str] = []
         self._told = 0
         self._stop: Callable[[], None] = _nothing
@@ -61,7 +63,7 @@ class Controller:
     @property
     def id(self) -> str:
         """Return the session's id."""
-        return self.agent.session.id
+        return self._session_id
 
     def require_writable(self) -> None:
         """Raise ServerError SESSION_READ_ONLY when nothing can be added to the session."""
@@ -72,11 +74,11 @@ class Controller:
         """Show the whole history, in the order in which it happened (clauses S-20 to S-25)."""
         self._presenter = Presenter(compactions=self._compactions)
         for count, event in enumerate(self.agent.session.events.merged(), 1):
-            updates = self._presenter.present(event)
-            if images := [ident for update in updates if isinstance(update, dict) for ident in named_in(update)]:
-                await self._outbox.room()
-                await self._pictures.load(self.id, images)
-            self._send(updates)
+            if updates := self._presenter.present(event):
+                if images := [ident for update in updates if isinstance(update, dict) for ident in named_in(update)]:
+                    await self._outbox.room()
+                    await self._pictures.load(self.id, images)
+                self._send(updates)
             if count % REPLAYED_AT_ONCE == 0:
                 await asyncio.sleep(0)  # what is shown goes out meanwhile, and other sessions go on
                 await self._outbox.room()
@@ -148,22 +150,25 @@ class Controller:
         self._untold.clear()
 
     def _show(self, event: SessionEvent) -> None:
-        self._send(self._presenter.present(event))
+        if updates := self._presenter.present(event):
+            self._send(updates)
 
     def _send(self, updates: Sequence[Update]) -> None:
         for update in updates:
             if isinstance(update, TextUpdate):
-                key = (update.kind, update.message_id)
-                self._outbox.put_mergeable((self.id, *key), update.text, self._template(key))
+                key = (self._session_id, update.kind, update.message_id)
+                self._outbox.put_mergeable(key, update.text, self._templates.get(key) or self._template(key))
             else:
                 self._put(update)
 
-    def _template(self, key: tuple[str, str]) -> Callable[[str], bytes]:
-        template = self._templates.get(key)
-        if template is None:
-            if len(self._templates) >= TEMPLATES_KEPT:
-                self._templates.clear()
-            template = self._templates[key] = chunk_template(self.id, *key)
+    def _template(self, key: tuple[str, str, str]) -> Callable[[str], bytes]:
+        if len(self._templates) >= TEMPLATES_KEPT:
+            self._templates.clear()
+        _, kind, message_id = key
+        head = self._heads.get(kind)
+        if head is None:
+            head = self._heads[kind] = chunk_head(self._session_id, kind)
+        template = self._templates[key] = chunk_template(head, message_id)
         return template
 
     def _put(self, update: Mapping[str, Any]) -> None:

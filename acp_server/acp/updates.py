@@ -19,7 +19,7 @@ from acp_server.base.json_value import JsonValue
 from acp_server.base.values import value
 from acp_server.messages.prices import CURRENCY
 from acp_server.session.events import APPEND, SessionEvent
-from acp_server.session.usage import UsageProjection, total_cost
+from acp_server.session.usage import SPENDING_TYPES, UsageProjection, total_cost
 from acp_server.tools.job_notices import JOBS
 
 MESSAGE: Final = "agent_message_chunk"
@@ -87,10 +87,12 @@ class Presenter:
 
     def present(self, event: SessionEvent) -> Sequence[Update]:
         """Return the updates that the event gives rise to, in order."""
-        if event.type == "assistant/chunk":
+        kind = event.type
+        if kind == "assistant/chunk":
             return self._chunk(event.data)
-        self._spent = _SPENDING.apply(self._spent, event)
-        way = self._ways.get(event.type)
+        if kind in SPENDING_TYPES:
+            self._spent = _SPENDING.apply(self._spent, event)
+        way = self._ways.get(kind)
         return NOTHING if way is None else way(event)
 
     def _tool_result(self, event: SessionEvent) -> Sequence[Update]:

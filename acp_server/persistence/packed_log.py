@@ -70,7 +70,7 @@ class PackedLog:
     def merged(self, seq: int = 0) -> Iterator[SessionEvent]:
         """See EventLog."""
         for entry in self._entries[self._position(seq) :]:
-            yield merge_row(decode_json(entry.line.decode())) if isinstance(entry, PackedRow) else entry
+            yield merge_row(decode_json(entry.line.decode())) if type(entry) is PackedRow else entry  # type: ignore[misc]  # its exact type tells
 
     def append(self, event: SessionEvent) -> None:
         """See EventLog."""

@@ -19,6 +19,8 @@ from acp_server.session.events import SessionEvent
 
 CONTEXT: Final = "request/context"
 USAGE_TYPES: Final = frozenset({"assistant/message", "compaction/summary", "llm/retry", "turn/end"})
+SPENDING_TYPES: Final = USAGE_TYPES | {CONTEXT}
+"""Every type that changes the projection."""
 _COUNTS: Final = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
 _DIGITS: Final = 6
 """Of the dollars that are told: a millionth."""
