@@ -17,7 +17,6 @@ NETWORK_EVENT: Final = "sandbox/network"
 def reach_of(log: EventLog) -> Reach | None:
     """Return what the log says, None when it leaves it to the settings."""
     found: Any = None
-    for event in log.milestones():
-        if event.type == NETWORK_EVENT:
-            found = event.data.get("network")
+    for event in log.of_types((NETWORK_EVENT,)):
+        found = event.data.get("network")
     return found if found in REACHES else None
