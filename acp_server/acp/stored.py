@@ -6,6 +6,7 @@ is which error (docs/protocol.md, clauses S-20 to S-66).
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from acp_server.acp import params
 from acp_server.acp.access import NOBODY, Access
+from acp_server.acp.collector import Collector
 from acp_server.acp.controller import Controller, read_only_words
 from acp_server.acp.failures import invalid, refused, session_not_found, stored_error
 from acp_server.acp.listing import PAGE, list_result
@@ -73,6 +75,7 @@ class Stored:
         self._clock = clock
         self._ids = ids
         self._connect = connect
+        self._collector = Collector()
 
     async def list(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
         """Return one page, newest first: `session/list`. Never opens a session."""
@@ -151,7 +154,7 @@ class Stored:
                 loaded = await _all_readable(store, source, header, last)
             else:
                 loaded = await store.fork(source, header, asked.keep)
-            controller = self._enter(loaded, config)
+            controller = await self._enter(loaded, config)
         controller.catch_up()
         controller.go_live()
         self._connect(controller.agent.session, asked.mcp_servers)
@@ -186,20 +189,22 @@ class Stored:
         ident = SessionId(asked.id)
         with told(ident):
             store = await self._store()
-            loaded = await _readable(store, ident)
-            try:
-                _require_cwd(asked.cwd, loaded.header)
-                return self._enter(loaded, config)
-            except ServerError:
-                await store.close(ident)
-                raise
+            with self._collector.resting():
+                loaded = await _readable(store, ident)
+                try:
+                    _require_cwd(asked.cwd, loaded.header)
+                    return await self._enter(loaded, config)
+                except BaseException:
+                    await store.close(ident)
+                    raise
 
-    def _enter(self, loaded: LoadedSession, config: CallConfig | None) -> Controller:
+    async def _enter(self, loaded: LoadedSession, config: CallConfig | None) -> Controller:
         """Make a session live; without a `config` nobody answers in it, and it keeps the model that it had."""
+        session = await asyncio.to_thread(self._registry.prepare, loaded.header, loaded.log, loaded.read_only)
         wanted = chosen_model(loaded.log.of_types(CHOICE_TYPES))
         usable = config is None or wanted is None or self._access.usable(wanted)
         chosen = fitting(wanted, self._access.info(wanted)) if wanted is not None and usable else config or NOBODY
-        agent = self._registry.resume(loaded.header, loaded.log, chosen, read_only=loaded.read_only)
+        agent = self._registry.enter(session, chosen, loaded.read_only)
         controller = self._sessions.add(agent)
         controller.read_only, controller.unanswered = loaded.read_only, config is None
         for sentence in loaded.notices:

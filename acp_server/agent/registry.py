@@ -73,7 +73,17 @@ class AgentRegistry:
         Raises:
             ServerError: as `create`, or what `Session` raises of a log that breaks a rule.
         """
-        session = self._store.prepare(header=header, log=log, seeded=read_only is None)
+        return self.enter(self.prepare(header, log, read_only), config, read_only)
+
+    def prepare(self, header: SessionHeader, log: EventLog, read_only: str | None = None) -> Session:
+        """Return the session of a history that was loaded, checked event by event; nobody knows of it yet.
+
+        That takes as long as the history, and may be done in another thread. Raises as `resume`.
+        """
+        return self._store.prepare(header=header, log=log, seeded=read_only is None)
+
+    def enter(self, session: Session, config: CallConfig, read_only: str | None = None) -> Agent:
+        """Start an agent on a session that was prepared; the second half of `resume`, which says the rest."""
         agent = self._enter(session, config, read_only)
         if read_only is None:
             agent.inbox.recover()

@@ -7,6 +7,7 @@ docs/protocol.md, clauses T-10 to T-15.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 from contextlib import suppress
@@ -52,6 +53,8 @@ async def _serve(stdio: Stdio, start: Start, options: ServeOptions, parent: int,
     if start.initialized is not None:
         graph.server.initialized(start.initialized)
     graph.core.warm_up_soon()
+    gc.freeze()  # what is there by now stays as long as the process: never looked through again
+    gc.enable()
     reason = await graph.connection.run(start.unread)
     log.write("info", f"the connection ends: {reason}")
     await _end(graph, reason, wait=options.wait)
