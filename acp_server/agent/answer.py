@@ -47,7 +47,8 @@ class AnswerCancelled(Cancelled):
     def __init__(self, cause: CancelCause, usage: TokenUsage | None) -> None:
         super().__init__(cause)
         self.usage = usage
-@dataclass(slots=True)
+
+
 @record
 class Attempt:
     """One stream as it comes: its chunks' seqs, what they make, how it ended."""
