@@ -31,8 +31,6 @@ def _is_terminal() -> bool:
 
 
 def _serve(arguments: list[str]) -> int:
-    import gc  # noqa: PLC0415 - a part of the interpreter that other commands leave alone
-
     options = None
     if arguments:
         from acp_server.cli.options import serve_options  # noqa: PLC0415 - only options pay for argparse
@@ -55,6 +53,8 @@ def _serve(arguments: list[str]) -> int:
         return 130
     if start.ended and not start.unread.strip():
         return 0
+    import gc  # noqa: PLC0415 - what costs time is loaded after the first answer
+
     gc.disable()  # until everything that stays is loaded
     from acp_server.app.serve import serve  # noqa: PLC0415 - what costs time is loaded after the first answer
 

@@ -166,6 +166,8 @@ class ToolCards:
 
     def close_all(self, why: str) -> Sequence[dict[str, Any]]:
         """End every call that is still open."""
+        if not self._open:
+            return ()
         cards, self._open = list(self._open.values()), {}
         return [_final(card, why, failed=True) for card in cards]
 

@@ -117,6 +117,8 @@ class Presenter:
 
     def _turn_end(self, event: SessionEvent) -> Sequence[Update]:
         reason: Any = event.data["reason"]
+        if self._plan is None and reason["kind"] != "blocked":
+            return self.cards.close_all("cancelled")
         plan, self._plan = plan_at_end(self._plan, reason["kind"]), None
         why = reason.get("message") if reason["kind"] == "blocked" else None
         told = self._text({"turn": event.data["turn"], "step": 0}, MESSAGE, 0, why) if isinstance(why, str) else NOTHING

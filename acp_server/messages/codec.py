@@ -60,7 +60,7 @@ def message_from_json(data: JsonObject) -> Message:
     return Message(
         id=ident,
         role=role,
-        content=tuple(block_from_json(block) for block in _array(data, "content")),
+        content=tuple([block_from_json(block) for block in _array(data, "content")]),
         source=source_from_json(_object(data, "source")),
     )
 
@@ -100,6 +100,8 @@ def block_from_json(data: JsonValue) -> Block:
     if not isinstance(data, _OBJECTS):
         raise MessageFormatError("a content block is no object")
     kind = _text(data, "type")
+    if kind == "text":
+        return TextBlock(_text(data, "text"))
     reader = _BLOCK_READERS.get(kind)
     return OpaqueBlock(kind, data) if reader is None else reader(data)
 
@@ -123,7 +125,6 @@ def _read_image(data: JsonObject) -> ImageBlock:
 
 
 _BLOCK_READERS: Final[Mapping[str, Callable[[JsonObject], Block]]] = {
-    "text": lambda data: TextBlock(_text(data, "text")),
     "reasoning": lambda data: ReasoningBlock(_text(data, "text")),
     "tool-call": lambda data: ToolCallBlock(_text(data, "id"), _text(data, "name"), _text(data, "arguments")),
     "tool-result": _read_tool_result,

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator
 from itertools import islice
 
+from acp_server.persistence.plain_lines import merged_words
 from acp_server.persistence.records import Entry, decode_json
 from acp_server.persistence.rows import CHUNK_EVENT, PackedRow, merge_row, unpack_row
 from acp_server.session.events import SessionEvent
@@ -70,7 +71,11 @@ class PackedLog:
     def merged(self, seq: int = 0) -> Iterator[SessionEvent]:
         """See EventLog."""
         for entry in self._entries[self._position(seq) :]:
-            yield merge_row(decode_json(entry.line.decode())) if type(entry) is PackedRow else entry  # type: ignore[misc]  # its exact type tells
+            if isinstance(entry, PackedRow):
+                line = entry.line.decode()
+                yield merged_words(line) or merge_row(decode_json(line))
+            else:
+                yield entry
 
     def append(self, event: SessionEvent) -> None:
         """See EventLog."""

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any, Final, NoReturn
 
 from acp_server.base.json_value import MAX_DEPTH, SAFE_INTEGER, FrozenObject, JsonValue
-from acp_server.persistence.rows import ROW_TYPES, SHORTEST_RUN, PackedRow
+from acp_server.persistence.rows import CHUNK_EVENT, ROW_TYPES, SHORTEST_RUN, PackedRow
 from acp_server.session.events import APPEND, REQUIRED_TYPES, SessionEvent, SurfaceOp
 
 _NUMBER: Final = "(0|[1-9][0-9]{0,14})"
@@ -28,6 +28,7 @@ _WORDS: Final = re.compile(
     rf'\{{"type":"(?:text|reasoning)-chunks","seq0":{_NUMBER},"time0":{_NUMBER},'
     rf'"data":\{{"turn":{_NUMBER},"step":{_NUMBER},"index":{_NUMBER},"dt":(?=\[)'
 ).match
+_TEXT_ROW: Final = '{"type":"text-chunks"'
 _TEXTS: Final = ',"texts":'
 _SOURCES: Final = ',"sourceEventSeqs":'
 _TAILS: Final[dict[str, tuple[SurfaceOp | None, bool]]] = {
@@ -102,6 +103,24 @@ def _row(line: str, seq: int) -> PackedRow | None:
     if min(dt) < 0 or int(head[2]) + sum(dt) > SAFE_INTEGER:
         return None
     return PackedRow(seq, len(pieces), line.encode())
+
+
+def merged_words(line: str) -> SessionEvent | None:
+    """Return what `merge_row` makes of a checked row of words without any escape; None for any other row.
+
+    No text in it holds a quote then, so what stands between two texts can be taken out by itself.
+    """
+    head = None if "\\" in line else _WORDS(line)
+    start = -1 if head is None else line.find(_TEXTS, head.end()) + len(_TEXTS)
+    if head is None or start < head.end() or not line.startswith('["', start) or not line.endswith('"]}}'):
+        return None
+    text = line[start + 2 : -4].replace('","', "")
+    if '"' in text:
+        return None
+    seq, time, turn, step, index = map(int, head.groups())
+    kind = "text-delta" if line.startswith(_TEXT_ROW) else "reasoning-delta"
+    chunk = FrozenObject(type=kind, index=index, text=text)
+    return SessionEvent(CHUNK_EVENT, seq, time, FrozenObject(turn=turn, step=step, chunk=chunk))
 
 
 def _freeze_lists(data: FrozenObject, most: int) -> None:

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from acp_server.base.json_value import MAX_DEPTH
 from acp_server.persistence.long_values import nothing_beside
-from acp_server.persistence.plain_lines import plain_entry
+from acp_server.persistence.plain_lines import merged_words, plain_entry
 from acp_server.persistence.records import BadRecord, decode_line, encode_events, judged_line
+from acp_server.persistence.rows import PackedRow, merge_row
 from acp_server.session.events import SessionEvent
 from tests.support.logs import event, event_lists, text_delta, whole_turn
 
@@ -61,6 +62,24 @@ def test_envelopes_of_any_shape_are_judged_alike(envelope: dict[str, object]) ->
         line = json.dumps(value, separators=(",", ":"))
         entry = plain_entry(line, 0)
         assert entry is None or repr(entry) == judged(line, 0)
+
+
+TEXTS = st.lists(st.text(st.sampled_from([*'",[]{}\\ :x', "\n", "é"])) | st.just(',"texts":'), min_size=3, max_size=5)
+
+
+@given(TEXTS, st.booleans(), st.sampled_from([(",", ":"), (", ", ": ")]))
+def test_words_are_merged_without_a_decoder_as_with_one(
+    texts: list[str], reasoning: bool, separators: tuple[str, str]
+) -> None:
+    data = {"turn": 1, "step": 2, "index": 0, "dt": [0] * (len(texts) - 1), "texts": texts}
+    kind = "reasoning-chunks" if reasoning else "text-chunks"
+    row = {"type": kind, "seq0": 4, "time0": 5, "data": data}
+    for line in (json.dumps(row, separators=separators, ensure_ascii=False), json.dumps(row, separators=(",", ":"))):
+        assert isinstance(decode_line(line, 4), PackedRow)
+        merged = merged_words(line)
+        assert merged is None or repr(merged) == repr(merge_row(row))
+        if line.startswith('{"type":"') and "\\" not in line and separators == (",", ":"):
+            assert merged is not None
 
 
 def test_the_lines_of_a_plain_turn_take_the_shortcut() -> None:
