@@ -1,4 +1,4 @@
-"""A session's preset on the wire, as a config option (docs/protocol.md, clause M-20). Pure."""
+"""A session's preset on the wire, as a config option (docs/protocol.md, clause M-21). Pure."""
 
 from __future__ import annotations
 
