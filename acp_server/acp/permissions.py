@@ -74,7 +74,9 @@ def effect_text(question: Question) -> str:
     effect = question.effect
     parts = [f"{question.reason}"]
     if effect.command is not None:
-        parts += [fenced(shown(effect.command)), f"It would run in {shown_line(question.cwd)}. {question.bounds}"]
+        beside = " in the background, without a limit of time," if effect.background else ""
+        where = f"It would run{beside} in {shown_line(question.cwd)}. {question.bounds}"
+        parts += [fenced(shown(effect.command)), where]
         if question.card.title != effect.command:
             parts.append(f"The model calls it: {shown_line(question.card.title)}")
     if effect.url is not None:
@@ -92,6 +94,8 @@ def raw_input(question: Question) -> dict[str, Any]:
         told["paths"] = list(effect.paths)
     if effect.command is not None:
         told["command"] = effect.command
+    if effect.background:
+        told["background"] = True
     if effect.hosts:
         told["hosts"] = list(effect.hosts)
     if effect.url is not None:

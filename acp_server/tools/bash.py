@@ -67,7 +67,7 @@ class BashTool:
     def effect(self, arguments: BashArguments, cwd: str) -> Effect:  # noqa: ARG002 - the port's signature
         """See Tool."""
         hosts = tuple(dict.fromkeys(canonical_host(host) or host for host in arguments.hosts))
-        return Effect("execute", command=arguments.command, hosts=hosts)
+        return Effect("execute", command=arguments.command, background=arguments.background, hosts=hosts)
 
     def card(self, arguments: BashArguments, cwd: str) -> Card:  # noqa: ARG002 - the port's signature
         """See Tool."""

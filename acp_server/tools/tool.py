@@ -56,6 +56,8 @@ class Effect:
     server: str | None = None
     tool: str | None = None
     arguments: str | None = None
+    background: bool = False
+    """Whether the command goes on beside the turn, without a limit of time."""
 
 
 @value

@@ -642,7 +642,9 @@ def test_a_job_in_the_background_is_asked_like_any_command(play: Play) -> None:
     play.person(choosing("reject-once"))
     _, (card,) = play.run(call("bash", command="sleep 600", background=True))
     asked = play.client.questions[0]["params"]["toolCall"]
-    assert (card.status, asked["title"]) == ("failed", "In the background: sleep 600")
+    told = asked["content"][-1]["content"]["text"]
+    assert (card.status, asked["title"], asked["rawInput"]["background"]) == ("failed", "sleep 600", True)
+    assert "It would run in the background, without a limit of time, in " in told
 
 
 # -- long results, and what a session remembers

@@ -35,9 +35,8 @@ def _one_of(values: tuple[str, ...]) -> str:
 _CAUSES: Final = get_args(get_type_hints(CancelCause)["kind"])
 _PLACE: Final[Mapping[str, Words]] = {"turn": "the turn", "step": "the step in that turn"}
 _CARD: Final = f"`title`, `kind` (one of {_one_of(get_args(CardKind))}), `locations`?, `diffs`?"
-_EFFECT: Final = (
-    f"`kind` (one of {_one_of(get_args(EffectKind))}), `paths`?, `command`?, `url`?, `hosts`?, `server`?, `tool`?"
-)
+_KIND: Final = f"`kind` (one of {_one_of(get_args(EffectKind))})"
+_EFFECT: Final = f"{_KIND}, `paths`?, `command`?, `background`?, `url`?, `hosts`?, `server`?, `tool`?"
 _COMPACTION: Final = "names the compaction"
 _SHADOW: Final = {
     "shadowedRange?": "first and last seq of what is replaced, by position: `start`, `end`",

@@ -283,6 +283,8 @@ def _asked(ident: str, place: CallPlace, question: Question) -> dict[str, JsonVa
         effect["paths"] = list(question.effect.paths)
     if question.effect.hosts:
         effect["hosts"] = list(question.effect.hosts)
+    if question.effect.background:
+        effect["background"] = True
     names = ("command", "url", "server", "tool")
     told = ((name, getattr(question.effect, name)) for name in names)
     effect |= {key: text for key, text in told if text is not None}

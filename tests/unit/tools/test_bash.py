@@ -67,7 +67,7 @@ def test_the_effect_is_the_exact_command_and_the_card_its_purpose() -> None:
     assert TOOL.card(BashArguments(command="make"), "/p") == Card("make", "execute")
     behind = BashArguments(command="make", background=True)
     assert TOOL.card(behind, "/p") == Card("In the background: make", "execute")
-    assert TOOL.effect(behind, "/p") == Effect("execute", command="make")
+    assert TOOL.effect(behind, "/p") == Effect("execute", command="make", background=True)
     assert TOOL.parallel(arguments) is False
 
 
