@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import TypeAlias
 
-PAIRS = tuple[tuple[str, str], ...]
+from acp_server.base.values import value
+
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class McpServer:
     """One server: a program that speaks over its pipes (`command`), or an address (`url`); exactly one is set.
 
@@ -19,12 +21,15 @@ class McpServer:
     name: str
     command: str | None = None
     args: tuple[str, ...] = ()
-    env: PAIRS = field(default=(), repr=False)
+    env: Pairs = ()
     url: str | None = None
-    headers: PAIRS = field(default=(), repr=False)
+    headers: Pairs = ()
     tools: tuple[str, ...] | None = None
     call_seconds: float = 120.0
     missing: str | None = None
+
+    def __repr__(self) -> str:
+        return f"McpServer({self.name!r})"
 
     @property
     def secrets(self) -> tuple[str, ...]:
