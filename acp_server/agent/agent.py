@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
+from acp_server.agent.contexts import Told
 from acp_server.agent.inbox import Inbox
 from acp_server.agent.keeping import Usage
 from acp_server.agent.services import AgentServices
@@ -42,6 +43,7 @@ class Agent:
         self.session = session
         self.config = config
         self.inbox = Inbox(session)
+        self._told = Told(session)
         self._services = services
         self._max_steps = max_steps
         self._running: _Running | None = None
@@ -236,6 +238,7 @@ class Agent:
             session=self.session,
             services=self._services,
             inbox=self.inbox,
+            told=self._told,
             config=lambda: self.config,
             number=number,
             entering=claimed,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from acp_server.agent.answer import AnswerCancelled, ModelFailed
-from acp_server.agent.contexts import snapshot
+from acp_server.agent.contexts import Told
 from acp_server.agent.hooks import Reject, StepPlace, before_the_end, enter_step
 from acp_server.agent.inbox import Inbox
 from acp_server.agent.services import AgentServices, TurnPlace
@@ -36,6 +36,7 @@ class Turn:
     session: Session
     services: AgentServices
     inbox: Inbox
+    told: Told
     config: Callable[[], CallConfig]
     """Asked before each step, so that a change of model takes effect at the next one."""
     number: int
@@ -130,11 +131,11 @@ class Turn:
         counted: dict[str, JsonValue] = {}
         self.session.append("step/start", place)
         try:
-            for message in entering:
-                self._enter(message)
-            state = snapshot(self.session, self.services.contexts(), self.services.ids.new)
+            state = self.told.update(self.services.contexts(), self.services.ids.new)
             if state is not None:
                 self._enter(state)
+            for message in entering:
+                self._enter(message)
             step = Step(
                 session=self.session,
                 services=self.services,

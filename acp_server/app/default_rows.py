@@ -179,6 +179,16 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="surroundings",
+        component="acp_server.app.parts.prompt:surroundings",
+        config={},
+    ),
+    Row(
+        id="instructions",
+        component="acp_server.app.parts.prompt:instructions",
+        config={},
+    ),
+    Row(
         id="title",
         component="acp_server.app.parts.prompt:first_words_title",
         config={},

@@ -396,6 +396,8 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.prompt:identity": Identity,
     f"{_PARTS}.prompt:project_directory": Nothing,
     f"{_PARTS}.prompt:first_words_title": Nothing,
+    f"{_PARTS}.prompt:surroundings": Nothing,
+    f"{_PARTS}.prompt:instructions": Nothing,
     f"{_PARTS}.front:acp": Nothing,
     f"{_PARTS}.front:commands": Nothing,
     f"{_PARTS}.front:headless": Nothing,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from acp_server.agent.contexts import Context
 from acp_server.agent.system_prompt import IDENTITY, IDENTITY_ORDER, PROJECT_ORDER, Section, project_text
+from acp_server.app.clock import SystemClock
 from acp_server.app.components import hot
+from acp_server.app.instructions import Instructions
 from acp_server.app.registries import Parts
 from acp_server.app.row import Config
+from acp_server.app.session_access import SessionObserver
+from acp_server.app.surroundings import checked_out, day
 from acp_server.session.title import fallback_for
 
 
@@ -27,3 +32,19 @@ def project_directory(parts: Parts, config: Config) -> None:  # noqa: ARG001 - a
 def first_words_title(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
     """Register the title that a session's first words give it."""
     parts.titles.add(fallback_for)
+
+
+@hot
+def surroundings(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
+    """Register the day and what is checked out, told when they change."""
+    clock = SystemClock()
+    parts.contexts.add(Context("date", 0, lambda _cwd: day(clock.now_ms)))
+    parts.contexts.add(Context("git", 10, checked_out))
+
+
+@hot
+def instructions(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
+    """Register the instructions of the project's own files, told when they change or when others come to count."""
+    found = Instructions()
+    parts.contexts.add(Context("instructions", 20, lambda _cwd: None, found.text))
+    parts.observers.add(SessionObserver(closed=found.forget))

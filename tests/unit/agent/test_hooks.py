@@ -25,9 +25,11 @@ from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import BY_USER, CancelToken
 from acp_server.base.json_value import JsonValue
 from acp_server.base.values import replace
-from acp_server.messages.blocks import Message, PluginSource, TextBlock, ToolCallBlock, text_of
+from acp_server.messages.blocks import Message, PluginSource, TextBlock, ToolCallBlock, UserSource, text_of
 from acp_server.messages.chunks import BlockEnd, FinishChunk, LlmFailure, StreamChunk, TextDelta
+from acp_server.messages.codec import message_to_json
 from acp_server.messages.request import CallConfig, GenerateOptions, ToolSchema
+from acp_server.session.events import Replace
 from tests.support.rig import HANG, Answer, Rig, text
 
 PLACE = StepPlace("s", "/p", 1, 1)
@@ -372,11 +374,32 @@ async def test_a_state_is_told_when_it_differs() -> None:
     rig = Rig([text("1"), text("2"), text("3"), text("4")], contexts=contexts)
     await rig.run("one")
     await rig.run("two")
-    assert [words for words in asked(rig) if "branch" in words] == [asked(rig)[1]]
-    assert asked(rig)[1].endswith("[git]\nbranch main")
+    assert [words for words in asked(rig) if "branch" in words] == [asked(rig)[0]]
+    assert asked(rig)[0].endswith("[git]\nbranch main")
     state["text"] = "branch other"
     await rig.run("three")
-    assert asked(rig)[-1].endswith("[git]\nbranch other")
+    assert asked(rig)[-2].endswith("[git]\nbranch other")
     state["text"] = ""
     await rig.run("four")
-    assert asked(rig)[-1] == NOTHING
+    assert asked(rig)[-2].endswith(f"[git]\n{NOTHING}")
+
+
+async def test_only_what_has_changed_is_told_anew() -> None:
+    state = {"git": "branch main", "day": "Monday"}
+    contexts = [Context("git", 1, lambda _cwd: state["git"]), Context("day", 0, lambda _cwd: state["day"])]
+    rig = Rig([text("1"), text("2")], contexts=contexts)
+    await rig.run("one")
+    assert asked(rig)[0].endswith("[day]\nMonday\n\n[git]\nbranch main")
+    state["day"] = "Tuesday"
+    await rig.run("two")
+    assert asked(rig)[-2].endswith("its name.\n\n[day]\nTuesday")
+
+
+async def test_what_left_the_surface_is_told_again() -> None:
+    rig = Rig([text("1"), text("2")], contexts=[Context("git", 0, lambda _cwd: "branch main")])
+    await rig.run("one")
+    nodes = rig.session.surface.nodes
+    gone = message_to_json(Message("k", "user", (TextBlock("so far"),), UserSource()))
+    rig.session.append("user/message", gone, surface_op=Replace(nodes[0], nodes[-1]), sources=nodes)
+    await rig.run("two")
+    assert asked(rig)[1].endswith("[git]\nbranch main")
