@@ -371,6 +371,12 @@ class Identity(Table):
     text: Words | None = None
 
 
+class Surroundings(Table):
+    """The config of the row surroundings."""
+
+    date: bool = False
+
+
 class Models(RootModel[dict[ModelName, Model]]):
     """The config of the row models."""
 
@@ -396,7 +402,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.prompt:identity": Identity,
     f"{_PARTS}.prompt:project_directory": Nothing,
     f"{_PARTS}.prompt:first_words_title": Nothing,
-    f"{_PARTS}.prompt:surroundings": Nothing,
+    f"{_PARTS}.prompt:surroundings": Surroundings,
     f"{_PARTS}.prompt:instructions": Nothing,
     f"{_PARTS}.front:acp": Nothing,
     f"{_PARTS}.front:commands": Nothing,

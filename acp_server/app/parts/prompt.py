@@ -35,10 +35,11 @@ def first_words_title(parts: Parts, config: Config) -> None:  # noqa: ARG001 - l
 
 
 @hot
-def surroundings(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
-    """Register the day and what is checked out, told when they change."""
+def surroundings(parts: Parts, config: Config) -> None:
+    """Register what is checked out, and with `date` the day, told when they change."""
     clock = SystemClock()
-    parts.contexts.add(Context("date", 0, lambda _cwd: day(clock.now_ms)))
+    if config.get("date") is True:
+        parts.contexts.add(Context("date", 0, lambda _cwd: day(clock.now_ms)))
     parts.contexts.add(Context("git", 10, checked_out))
 
 

@@ -9,6 +9,7 @@ import pytest
 from acp_server.app.instructions import FILE_BYTES, HEAD, Instructions, project_root
 from acp_server.app.surroundings import checked_out, day
 from acp_server.base.ids import SessionId
+from acp_server.base.json_value import JsonValue
 from acp_server.session.header import SessionHeader
 from acp_server.session.session import Session
 
@@ -64,13 +65,10 @@ def test_a_directory_below_counts_once_a_call_has_named_a_file_there(project: Pa
     (project / "sub" / "deep" / "AGENTS.md").write_text("deep", "utf-8")
     talk, instructions = session(project), Instructions()
     assert instructions.text(talk) is None
-    call = {"turn": 1, "step": 1, "callId": "c", "name": "read", "arguments": "{}"}
-    view = {
-        "title": "Read",
-        "kind": "read",
-        "locations": [{"path": str(project / "sub" / "x.py")}, {"path": "/etc/passwd"}],
-    }
-    talk.append("tool/call", {**call, "view": view})
+    places: list[JsonValue] = [{"path": str(project / "sub" / "x.py")}, {"path": "/etc/passwd"}]
+    view: dict[str, JsonValue] = {"title": "Read", "kind": "read", "locations": places}
+    call: dict[str, JsonValue] = {"turn": 1, "step": 1, "callId": "c", "name": "read", "arguments": "{}", "view": view}
+    talk.append("tool/call", call)
     assert parts(instructions.text(talk)) == [("AGENTS.md", "sub")]
     instructions.forget("s")
     assert parts(instructions.text(talk)) == [("AGENTS.md", "sub")]
