@@ -22,6 +22,7 @@ OWN_EFFORT: Final = "default"
 _EFFORT_NAMES: Final[Mapping[str, str]] = {
     OWN_EFFORT: "Default",
     "off": "Off",
+    "on": "On",
     "minimal": "Minimal",
     "low": "Low",
     "medium": "Medium",

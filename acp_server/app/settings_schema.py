@@ -16,7 +16,9 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Milliseconds = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Price = Annotated[float, Field(ge=0)]
 Words = Annotated[str, Field(min_length=1)]
-Dialect = Literal["generic", "openai", "deepseek", "openrouter", "qwen", "ollama", "vllm", "llama.cpp", "lm-studio"]
+Dialect = Literal[
+    "generic", "openai", "deepseek", "openrouter", "qwen", "kimi", "ollama", "vllm", "llama.cpp", "lm-studio"
+]
 ModelName = Annotated[str, Field(pattern=r"^[^\s/]+/\S+$")]
 
 

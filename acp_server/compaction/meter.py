@@ -146,6 +146,8 @@ class Meter:
     def _drop_anchor(self, event: SessionEvent, asked: int) -> None:
         """Anchor to what the answer's usage says of the request that had `asked` estimated tokens."""
         given = event.data.get("usage")
+        if event.data.get("interrupted"):
+            return  # what was said was counted when it began, or not to its end
         if self._route is None or not isinstance(given, Mapping):
             return
         try:

@@ -192,6 +192,7 @@ def _sum(one: TokenUsage | None, other: TokenUsage | None) -> TokenUsage | None:
         _both(one.cache_read, other.cache_read),
         _both(one.cache_write, other.cache_write),
         _both(one.reasoning, other.reasoning),
+        None if one.cost is None or other.cost is None else one.cost + other.cost,
     )
 
 

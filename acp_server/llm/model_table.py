@@ -24,6 +24,8 @@ _GPT_MAX: Final = (*_GPT, "max")
 _GEMINI: Final = ("low", "medium", "high")
 _ALWAYS: Final = ("low", "high", "max")
 """Of models that always think."""
+_SWITCH: Final = ("off", "on")
+"""Of models that think or do not, but cannot be told how much."""
 _QWEN: Final = ("off", "low", "medium", "xhigh")
 _MISTRAL: Final = ("off", "high")
 
@@ -120,9 +122,9 @@ def _google() -> Iterator[ModelInfo]:
 def _kimi() -> Iterator[ModelInfo]:
     k3 = Prices(3, 15, 0.3, 3)
     yield ModelInfo("kimi", "kimi-k3", "Kimi K3", _BINARY_MILLION, None, _IMAGES, _ALWAYS, "max", k3)
-    for name, prices in (("K2.7 Code", Prices(0.95, 4, 0.19)), ("K2.6", Prices(0.95, 4, 0.16))):
-        ident = f"kimi-{name.lower().replace(' ', '-')}"
-        yield ModelInfo("kimi", ident, f"Kimi {name}", 262_144, None, _IMAGES, prices=prices)
+    for name, efforts, prices in (("K2.7 Code", (), Prices(0.95, 4, 0.19)), ("K2.6", _SWITCH, Prices(0.95, 4, 0.16))):
+        ident, effort = f"kimi-{name.lower().replace(' ', '-')}", "on" if efforts else None
+        yield ModelInfo("kimi", ident, f"Kimi {name}", 262_144, None, _IMAGES, efforts, effort, prices)
 
 
 def _glm() -> Iterator[ModelInfo]:

@@ -92,13 +92,18 @@ def usage_to_json(usage: TokenUsage) -> dict[str, JsonValue]:
     """Return `{inputTokens, outputTokens, …}`; what was not told is left out."""
     data: dict[str, JsonValue] = {"inputTokens": usage.input, "outputTokens": usage.output}
     data |= {key: value for key, name in _USAGE_KEYS if (value := getattr(usage, name)) is not None}
+    if usage.cost is not None:
+        data["cost"] = usage.cost
     return data
 
 
 def usage_from_json(data: JsonObject) -> TokenUsage:
-    """Return the counts; raise MessageFormatError when one is no number of tokens."""
+    """Return the counts; raise MessageFormatError when one is no number of tokens, or the cost no amount."""
     told = {name: _index(data, key) for key, name in _USAGE_KEYS if key in data}
-    return TokenUsage(_index(data, "inputTokens"), _index(data, "outputTokens"), **told)
+    cost = data.get("cost")
+    if cost is not None and (isinstance(cost, bool) or not isinstance(cost, int | float) or cost < 0):
+        raise MessageFormatError("cost is no amount of money")
+    return TokenUsage(_index(data, "inputTokens"), _index(data, "outputTokens"), **told, cost=cost)
 
 
 def failure_to_json(failure: LlmFailure) -> dict[str, JsonValue]:

@@ -1,6 +1,6 @@
 """What a provider's stream is made of, as neutral values (docs/llm.md, clauses C-1 to C-9).
 
-Grammar of a stream: any mix of blocks, at most one usage, one finish, which is last. A delta names its block by
+Grammar of a stream: any mix of blocks and usages, one finish, which is last. A delta names its block by
 `index`; indexes are chosen by the decoder in order of appearance.
 """
 
@@ -59,18 +59,22 @@ class BlockEnd:
 
 @value
 class TokenUsage:
-    """Tokens of one attempt. Buckets are disjoint, but `reasoning` is a part of `output`; None means not told."""
+    """Tokens of one attempt. Buckets are disjoint, but `reasoning` is a part of `output`; None means not told.
+
+    `cost` is what the provider itself says that the attempt cost, in US dollars.
+    """
 
     input: int
     output: int
     cache_read: int | None = None
     cache_write: int | None = None
     reasoning: int | None = None
+    cost: float | None = None
 
 
 @value
 class UsageChunk:
-    """What the attempt cost."""
+    """What the attempt has cost so far; a later one takes the place of those before."""
 
     usage: TokenUsage
 

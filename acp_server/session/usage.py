@@ -1,8 +1,8 @@
 """What a session's models have read, written and cost, attempt by attempt (docs/llm.md, clauses P-1 to P-4). Pure.
 
 Owns one projection. An attempt counts when an event says what it used: an answer, a summary, an `llm/retry`, or the
-`turn/end` of a failed one. It belongs to the model, and is charged at the prices, of the `request/context` before it;
-so what was spent does not change when prices do.
+`turn/end` of a failed one. It belongs to the model, and is charged at the prices, of the `request/context` before it,
+unless the provider itself said what it cost; so what was spent does not change when prices do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class UsageProjection:
     """
 
     key: Final = "usage"
-    version: Final = 1
+    version: Final = 2
 
     def initial(self) -> JsonValue:
         """Return the state of an empty log."""
@@ -92,10 +92,18 @@ def _added(known: JsonValue, usage: TokenUsage, prices: JsonValue) -> JsonObject
     used = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
     counts: dict[str, JsonValue] = {"attempts": _count(before, "attempts") + 1}
     counts |= {name: _count(before, name) + (number or 0) for name, number in zip(_COUNTS, used, strict=True)}
-    charged, spent = prices_from_json(prices), before.get("cost", 0.0)
-    if charged is None or not isinstance(spent, int | float):
+    attempt, spent = _cost(usage, prices), before.get("cost", 0.0)
+    if attempt is None or not isinstance(spent, int | float):
         return {**counts, "cost": None}
-    return {**counts, "cost": spent + charged.cost(usage)}
+    return {**counts, "cost": spent + attempt}
+
+
+def _cost(usage: TokenUsage, prices: JsonValue) -> float | None:
+    """Return what the provider says that the attempt cost, else what it costs at the prices, if they are known."""
+    if usage.cost is not None:
+        return usage.cost
+    charged = prices_from_json(prices)
+    return None if charged is None else charged.cost(usage)
 
 
 def _count(counts: JsonObject, name: str) -> int:

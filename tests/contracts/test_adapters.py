@@ -329,6 +329,21 @@ async def test_a_failure_in_mid_stream_keeps_what_was_shown(mock: MockLlm, provi
     assert all(later.startswith(earlier) for earlier, later in pairwise(shown))
 
 
+@pytest.mark.parametrize("way", ["abort", "cut", "error", "silence"])
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_an_attempt_that_breaks_off_keeps_the_counts_that_had_been_told(
+    mock: MockLlm, provider: str, way: str
+) -> None:
+    events, place = stream_of(provider, "The first half and more", 4)
+    broken = {"cut": Playback(events[:place], ending="cut"), "error": broken_by_error(provider, events[:place])}
+    scripted(mock, broken.get(way, Playback(events[:place], ending="stall")))
+    async with adapters(mock, limits=QUICK if way == "silence" else None) as model:
+        heard = await model.ask(request(provider, HELLO), after=3 if way == "abort" else -1)
+    assert heard.finish.failure is not None
+    early = TokenUsage(5, 1, 2, 0) if provider == "anthropic" else None
+    assert heard.assembler.usage == early, "Messages count what was read at once, the others at the end alone"
+
+
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_a_cut_after_the_answer_was_whole_does_no_harm(mock: MockLlm, provider: str) -> None:
     events, _ = stream_of(provider, "All of it.")

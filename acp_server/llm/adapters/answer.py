@@ -68,12 +68,13 @@ class OpenBlock:
 class Answer:
     """The blocks and the end of one answer. `done` is true once the finish was given."""
 
-    __slots__ = ("_blocks", "_suspect", "_touched", "done", "usage")
+    __slots__ = ("_blocks", "_suspect", "_told", "_touched", "done", "usage")
 
     def __init__(self) -> None:
         self._blocks: list[OpenBlock] = []
         self._suspect: LlmFailure | None = None
         self._touched = False
+        self._told: TokenUsage | None = None
         self.usage: TokenUsage | None = None
         self.done = False
 
@@ -131,6 +132,18 @@ class Answer:
         else:
             out.append(ToolCallDelta(block.index, block.call_id, piece, name))
 
+    def count(self, out: list[StreamChunk], usage: TokenUsage | None) -> None:
+        """Take the counts so far: the first that say anything are told at once, the last ones with the finish.
+
+        So an answer that breaks off keeps what was told of it, and a server that counts with each event costs little.
+        """
+        if usage is None:
+            return
+        self.usage = usage
+        if self._told is None and (usage.input or usage.output or usage.cache_read or usage.cache_write):
+            self._told = usage
+            out.append(UsageChunk(usage))
+
     def end(self, out: list[StreamChunk], block: OpenBlock) -> None:
         """End the block, once."""
         if not block.open:
@@ -177,7 +190,7 @@ class Answer:
         return entries if any(entry is not None for entry in entries) else None
 
     def _finish(self, out: list[StreamChunk], finish: FinishChunk) -> None:
-        if self.usage is not None:
+        if self.usage is not None and self.usage != self._told:
             out.append(UsageChunk(self.usage))
         out.append(finish)
         self.done = True

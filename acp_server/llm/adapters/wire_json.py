@@ -76,6 +76,13 @@ def count(value: object) -> int | None:
     return value if 0 <= value <= SAFE_INTEGER else None
 
 
+def amount(value: object) -> float | None:
+    """Return the value when it is an amount of money, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < SAFE_INTEGER:
+        return None
+    return float(value)
+
+
 def record(value: object) -> Mapping[str, Any]:
     """Return the value when it is an object, else an empty one."""
     if type(value) is dict:  # asking an abstract class costs more than the rest of a delta

@@ -125,6 +125,15 @@ def test_counts_are_running_totals_in_disjoint_buckets() -> None:
     last = end("end_turn", input_tokens=4, output_tokens=9, cache_read_input_tokens=7, cache_creation_input_tokens=2)
     chunks = decode(ANTHROPIC, [begin, start(0, type="text", text="a"), last, STOP])
     assert chunks[-2] == UsageChunk(TokenUsage(4, 9, 7, 2))
+    assert chunks[0] == UsageChunk(TokenUsage(3, 1)), "what was read is told at once: the stream may break off"
+
+
+def test_a_zero_takes_no_count_back() -> None:
+    begin = {"type": "message_start", "message": {"usage": {"input_tokens": 3, "output_tokens": 1}}}
+    chunks = decode(
+        ANTHROPIC, [begin, start(0, type="text", text="a"), end("end_turn", input_tokens=0, output_tokens=9)]
+    )
+    assert [chunk.usage for chunk in chunks if isinstance(chunk, UsageChunk)] == [TokenUsage(3, 1), TokenUsage(3, 9)]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from acp_server.llm.adapters.chat.dialects import DIALECTS
 from acp_server.llm.adapters.chat.protocol import ChatProtocol
 from acp_server.messages.blocks import (
     Message,
@@ -219,6 +220,39 @@ def test_errors_inside_a_stream(payload: dict[str, Any], code: str, message: str
     told = failure(decode(CHAT, [delta(content="a"), payload]))
     assert told.code == code
     assert message is None or told.message == message
+
+
+@pytest.mark.parametrize(
+    ("dialect", "usage", "cost"),
+    [
+        ("generic", {"cost": 0.25}, None),
+        ("openrouter", {}, None),
+        ("openrouter", {"cost": 0}, 0.0),
+        ("openrouter", {"cost": 0.25, "cost_details": {"upstream_inference_cost": None}}, 0.25),
+        ("openrouter", {"cost": 0.25, "is_byok": False, "cost_details": {"upstream_inference_cost": 2}}, 0.25),
+        ("openrouter", {"cost": 0.25, "is_byok": True, "cost_details": {"upstream_inference_cost": 2}}, 2.25),
+        ("openrouter", {"cost": 0.25, "is_byok": True}, None),
+        ("openrouter", {"cost": "0.25"}, None),
+        ("openrouter", {"cost": -1}, None),
+        ("openrouter", {"cost": True}, None),
+    ],
+)
+def test_a_provider_that_says_what_it_charged_is_believed(
+    dialect: str, usage: dict[str, Any], cost: float | None
+) -> None:
+    told = {"prompt_tokens": 9, "completion_tokens": 1, **usage}
+    chunks = decode(ChatProtocol(DIALECTS[dialect]), [delta(content="a"), {"choices": [], "usage": told}, "[DONE]"])
+    assert UsageChunk(TokenUsage(9, 1, cost=cost)) in chunks
+
+
+def test_counts_with_each_event_are_told_at_first_and_at_the_end() -> None:
+    stream = [
+        {"usage": {"prompt_tokens": 0, "completion_tokens": 0}},
+        *({**delta(content="a"), "usage": {"prompt_tokens": 9, "completion_tokens": number}} for number in range(1, 9)),
+        "[DONE]",
+    ]
+    usages = [chunk.usage for chunk in decode(CHAT, stream) if isinstance(chunk, UsageChunk)]
+    assert usages == [TokenUsage(9, 1), TokenUsage(9, 8)]
 
 
 def test_usage_is_told_before_a_failure() -> None:

@@ -19,6 +19,7 @@ CASES: dict[str, tuple[str, WireProtocol]] = {
     "chat-openai": ("chat", ChatProtocol(DIALECTS["openai"], images)),
     "chat-deepseek": ("chat", ChatProtocol(DIALECTS["deepseek"], images)),
     "chat-llama.cpp": ("chat", ChatProtocol(DIALECTS["llama.cpp"], images)),
+    "chat-kimi-after-messages": ("anthropic", ChatProtocol(DIALECTS["kimi"], images)),
     "chat-after-messages": ("anthropic", ChatProtocol(images=images)),
     "responses": ("responses", ResponsesProtocol(images)),
     "responses-after-chat": ("chat", ResponsesProtocol(images)),

@@ -155,6 +155,8 @@ def test_keys_travel_in_each_protocols_header() -> None:
     ("provider", "model", "effort", "asked"),
     [
         ("kimi", "kimi-k3", "low", {"reasoning_effort": "low"}),
+        ("kimi", "kimi-k2.6", "off", {"thinking": {"type": "disabled"}}),
+        ("kimi", "kimi-k2.6", "on", {"thinking": {"type": "enabled"}}),
         ("glm", "glm-5.3", "max", {"reasoning_effort": "max"}),
         ("glm", "glm-5.3-flash", "high", {"reasoning_effort": "high"}),
         ("mistral", "mistral-small-latest", "off", {"reasoning_effort": "none"}),

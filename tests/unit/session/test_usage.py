@@ -80,6 +80,17 @@ def test_every_attempt_counts_at_the_prices_of_its_time() -> None:
     ]
 
 
+def test_what_the_provider_says_that_it_charged_outranks_prices_and_needs_none() -> None:
+    story = Story().begin()
+    context(story)
+    story.answer(TextBlock("x"), usage={**USED, "cost": 0.5})
+    context(story, "routed", None)
+    retry(story, {**USED, "cost": 0})
+    story.answer(TextBlock("y"), usage={**USED, "cost": 0.25})
+    assert view(story)["cost"] == {"amount": 0.75, "currency": "USD"}
+    assert costs(story) == [{"amount": 0.5, "currency": "USD"}, {"amount": 0.75, "currency": "USD"}]
+
+
 def test_a_failed_turn_counts() -> None:
     story = Story().begin()
     context(story)
@@ -101,7 +112,9 @@ def test_no_sum_is_told_that_leaves_an_attempt_out() -> None:
     assert costs(story) == [None, None]
 
 
-@pytest.mark.parametrize("usage", [None, 3, {}, {"inputTokens": -1, "outputTokens": 0}, {"inputTokens": 1}])
+@pytest.mark.parametrize(
+    "usage", [None, 3, {}, {"inputTokens": -1, "outputTokens": 0}, {"inputTokens": 1}, {**USED, "cost": "1"}]
+)
 def test_what_is_no_usage_counts_nothing(usage: JsonValue) -> None:
     story = Story().begin()
     context(story)

@@ -85,7 +85,6 @@ class AnthropicDecoder:
         if self._reason:
             self._complete(out)
         else:
-            self._tally()
             self._answer.break_off(out)
         return out
 
@@ -97,13 +96,12 @@ class AnthropicDecoder:
         elif kind == "content_block_stop":
             self._stop(out, count(payload.get("index")))
         elif kind == "message_start":
-            self._count(record(payload.get("message")).get("usage"))
+            self._count(out, record(payload.get("message")).get("usage"))
         elif kind == "message_delta":
             self._close(out, record(payload.get("delta")), payload)
         elif kind == "message_stop":
             self._complete(out)
         elif kind == "error" or payload.get("error"):
-            self._tally()
             self._answer.fail(out, told(payload.get("error") or payload))
 
     def _start(self, out: list[StreamChunk], place: int | None, content: Mapping[str, Any]) -> None:
@@ -150,24 +148,24 @@ class AnthropicDecoder:
         self._answer.end(out, block)
 
     def _close(self, out: list[StreamChunk], delta: Mapping[str, Any], around: Mapping[str, Any]) -> None:
-        self._count(around.get("usage"))
+        self._count(out, around.get("usage"))
         self._reason = text(delta.get("stop_reason")) or self._reason
         if self._reason:
             for place in self._blocks:
                 self._stop(out, place)
 
-    def _count(self, usage: object) -> None:
-        """Take counts: each is a running total, the last one told holds."""
+    def _count(self, out: list[StreamChunk], usage: object) -> None:
+        """Take counts: each is a running total, the last one told holds; a zero takes none back."""
         told_counts = record(usage)
-        self._counts |= {name: number for name in _COUNTS if (number := count(told_counts.get(name))) is not None}
-
-    def _tally(self) -> None:
+        for name in _COUNTS:
+            number = count(told_counts.get(name))
+            if number is not None and (number or not self._counts.get(name)):
+                self._counts[name] = number
         if self._counts:
             given, output, read, written = map(self._counts.get, _COUNTS)
-            self._answer.usage = TokenUsage(given or 0, output or 0, read, written)
+            self._answer.count(out, TokenUsage(given or 0, output or 0, read, written))
 
     def _complete(self, out: list[StreamChunk]) -> None:
-        self._tally()
         known = self._reason in _FINISHES
         state = replay_state(
             "anthropic",

@@ -13,10 +13,11 @@ from acp_server.base.json_value import JsonValue
 from acp_server.llm.adapter import SseEvent
 from acp_server.llm.adapters.answer import Answer, OpenBlock
 from acp_server.llm.adapters.call_ids import CallIds
+from acp_server.llm.adapters.chat.dialects import GENERIC, Dialect
 from acp_server.llm.adapters.chat.tool_fragments import ToolFragments
 from acp_server.llm.adapters.faults import malformed, told
 from acp_server.llm.adapters.replay import replay_state
-from acp_server.llm.adapters.wire_json import clean, count, record, rows, text
+from acp_server.llm.adapters.wire_json import amount, clean, count, record, rows, text
 from acp_server.messages.chunks import BlockType, FinishKind, StreamChunk, TokenUsage
 from acp_server.messages.request import GenerateOptions
 
@@ -40,9 +41,10 @@ _FAILED_FINISHES: Final = frozenset({"error", "network_error", "insufficient_sys
 class ChatDecoder:
     """One answer's decoder."""
 
-    __slots__ = ("_answer", "_calls", "_current", "_details", "_reason", "_reasoning_field", "_refused")
+    __slots__ = ("_answer", "_calls", "_costs", "_current", "_details", "_reason", "_reasoning_field", "_refused")
 
-    def __init__(self, options: GenerateOptions) -> None:
+    def __init__(self, options: GenerateOptions, dialect: Dialect = GENERIC) -> None:
+        self._costs = dialect.tells_cost
         self._answer = Answer()
         self._calls = ToolFragments(self._answer, CallIds(options.messages))
         self._current: OpenBlock | None = None
@@ -94,8 +96,6 @@ class ChatDecoder:
         if error or get("object") == "error":
             self._answer.fail(out, told(error or payload))
             return
-        if usage := get("usage"):
-            self._answer.usage = _usage(record(usage)) or self._answer.usage
         for choice in rows(get("choices")):
             if type(choice) is not dict or choice.get("index"):
                 continue
@@ -105,6 +105,8 @@ class ChatDecoder:
             if reason := choice.get("finish_reason"):
                 self._reason = str(reason)
                 self._answer.end_all(out)
+        if usage := get("usage"):
+            self._answer.count(out, _usage(record(usage), costs=self._costs))
 
     def _said(self, out: list[StreamChunk], said: dict[str, Any], *, whole: bool) -> None:
         get = said.get
@@ -180,7 +182,7 @@ class ChatDecoder:
         self._answer.complete(out, kind, state)
 
 
-def _usage(usage: Mapping[str, Any]) -> TokenUsage | None:
+def _usage(usage: Mapping[str, Any], *, costs: bool) -> TokenUsage | None:
     """Return the counts in disjoint buckets: the prompt's count includes what was read from and written to a cache."""
     prompt, output = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
     if prompt is None and output is None:
@@ -191,7 +193,17 @@ def _usage(usage: Mapping[str, Any]) -> TokenUsage | None:
         read = count(usage.get("prompt_cache_hit_tokens"))
     written = count(details.get("cache_write_tokens"))
     reasoning = count(record(usage.get("completion_tokens_details")).get("reasoning_tokens"))
-    return TokenUsage(max((prompt or 0) - (read or 0) - (written or 0), 0), output or 0, read, written, reasoning)
+    given = max((prompt or 0) - (read or 0) - (written or 0), 0)
+    return TokenUsage(given, output or 0, read, written, reasoning, _cost(usage) if costs else None)
+
+
+def _cost(usage: Mapping[str, Any]) -> float | None:
+    """Return the dollars charged; to a key of the person's own at the provider behind, that provider's charge too."""
+    charged = amount(usage.get("cost"))
+    if charged is None or usage.get("is_byok") is not True:
+        return charged
+    behind = amount(record(usage.get("cost_details")).get("upstream_inference_cost"))
+    return None if behind is None else charged + behind
 
 
 def _joined(details: Sequence[JsonValue]) -> list[JsonValue]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-EffortStyle: TypeAlias = Literal["effort", "thinking", "reasoning", "template", "switch"]
+EffortStyle: TypeAlias = Literal["effort", "thinking", "reasoning", "template", "switch", "toggle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,12 @@ class Dialect:
         name: what settings call it.
         max_tokens_field: the field that limits the answer.
         effort: how thinking is asked for: a `reasoning_effort`; DeepSeek's `thinking` beside it; OpenRouter's
-            `reasoning` object; arguments of the chat template beside it; or Qwen's `enable_thinking` beside it.
+            `reasoning` object; arguments of the chat template beside it; Qwen's `enable_thinking` beside it; or Kimi's
+            `thinking`, which is for switching alone, in its place.
         always_reasoning: whether every reasoning goes back as `reasoning_content`, and messages with calls carry that
             field in any case. Elsewhere reasoning goes back under the name it came by, to the model it came from.
+        no_reasoning: what that field holds where there was none; Kimi takes an empty one for a missing one and refuses.
+        tells_cost: whether the usage of an answer says in `cost` what it cost, in US dollars.
         cache_key: whether `prompt_cache_key` is understood.
         dropped_keywords: schema keywords that the server stumbles over.
     """
@@ -29,6 +32,8 @@ class Dialect:
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     effort: EffortStyle = "effort"
     always_reasoning: bool = False
+    no_reasoning: str = ""
+    tells_cost: bool = False
     cache_key: bool = False
     dropped_keywords: frozenset[str] = frozenset()
 
@@ -41,8 +46,9 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
         GENERIC,
         Dialect("openai", max_tokens_field="max_completion_tokens", cache_key=True),
         Dialect("deepseek", effort="thinking", always_reasoning=True),
-        Dialect("openrouter", effort="reasoning"),
+        Dialect("openrouter", effort="reasoning", tells_cost=True),
         Dialect("qwen", effort="switch"),
+        Dialect("kimi", effort="toggle", always_reasoning=True, no_reasoning="(not kept)"),
         Dialect("ollama"),
         Dialect("vllm", effort="template"),
         # llama.cpp turns schemas into grammars and refuses patterns that are not anchored.
@@ -56,6 +62,8 @@ _HOSTS: Final = (
     ("deepseek.com", "deepseek"),
     ("openrouter.ai", "openrouter"),
     ("aliyuncs.com", "qwen"),
+    ("moonshot.ai", "kimi"),
+    ("moonshot.cn", "kimi"),
 )
 _PORTS: Final = {11434: "ollama", 1234: "lm-studio"}
 

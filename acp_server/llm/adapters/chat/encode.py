@@ -66,7 +66,9 @@ def _effort(options: GenerateOptions, dialect: Dialect) -> dict[str, JsonValue]:
         case "template":
             asked: dict[str, JsonValue] = {} if off else {"reasoning_effort": effort}
             return {**asked, "chat_template_kwargs": {"enable_thinking": not off}}
-        case "effort":
+        case "toggle" if off or effort == "on":
+            return {"thinking": {"type": "disabled" if off else "enabled"}}
+        case "effort" | "toggle":
             return {"reasoning_effort": "none" if off else effort}
 
 
@@ -117,7 +119,7 @@ def _spoken(entry: Spoken, options: GenerateOptions, dialect: Dialect) -> JsonVa
     reasoning = "".join(block.text for block in content if isinstance(block, ReasoningBlock))
     if dialect.always_reasoning:
         if reasoning or entry.calls:
-            message["reasoning_content"] = reasoning
+            message["reasoning_content"] = reasoning or dialect.no_reasoning
     elif details := state.get("reasoning_details"):
         message["reasoning_details"] = details
     elif reasoning and text(state.get("reasoning")) in REASONING_FIELDS:

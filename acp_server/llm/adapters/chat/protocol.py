@@ -35,7 +35,7 @@ class ChatProtocol:
 
     def decoder(self, options: GenerateOptions) -> Decoder:
         """Return a fresh decoder for the answer to that request."""
-        return ChatDecoder(options)
+        return ChatDecoder(options, self.dialect)
 
     def failure(self, status: int, headers: Mapping[str, str], body: bytes) -> LlmFailure:
         """Return what an answer with an error status says."""

@@ -89,14 +89,15 @@ class ResponsesDecoder:
             self._answer.fail(out, told(payload.get("error") or payload))
 
     def _end(self, out: list[StreamChunk], response: Mapping[str, Any], *, failed: bool = False) -> None:
-        self._answer.usage = _usage(record(response.get("usage")))
-        status = response.get("status")
+        usage, status = _usage(record(response.get("usage"))), response.get("status")
         if failed or status in ("failed", "cancelled"):
+            self._answer.count(out, usage)
             self._answer.fail(out, told(response.get("error") or {"message": f"The response ended as {status}."}))
             return
         for place, item in enumerate(rows(response.get("output"))):
             self._items.end(out, {"output_index": place}, record(item), last=True)
             self._refused |= bool(parts_text(record(item).get("content"), "refusal"))
+        self._answer.count(out, usage)
         kind: FinishKind = "refusal" if self._refused else "stop"
         reason = record(response.get("incomplete_details")).get("reason")
         if status == "incomplete" or reason:
