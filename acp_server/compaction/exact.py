@@ -28,8 +28,10 @@ def encoding_of(model: str) -> str:
     return "cl100k_base" if name == "gpt-4" or name.startswith(_OLDER) else "o200k_base"
 
 
-async def count_exactly(model: str, texts: Sequence[str], cancel: CancelToken) -> list[int] | None:
-    """Return the tokens of each text, None when they cannot be counted.
+async def count_exactly(
+    model: str, texts: Sequence[str], cancel: CancelToken, seconds: float = TIME
+) -> list[int] | None:
+    """Return the tokens of each text, None when they cannot be counted in so many seconds.
 
     Raises:
         Cancelled: the token was cancelled; the process has ended then.
@@ -39,7 +41,7 @@ async def count_exactly(model: str, texts: Sequence[str], cancel: CancelToken) -
         sys.executable, "-I", "-m", CHILD, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, cwd="/"
     )
     try:
-        async with asyncio.timeout(TIME):
+        async with asyncio.timeout(seconds):
             answer, _ = await until(child.communicate(asked), cancel)
     except TimeoutError:
         return None

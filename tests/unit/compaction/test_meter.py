@@ -28,13 +28,13 @@ def sample(kind: str) -> str:
 
 
 async def test_the_counts_of_the_samples_are_the_tokenizers() -> None:
-    counts = await count_exactly("any", [sample(kind) for kind in KINDS], CancelToken())
+    counts = await count_exactly("any", [sample(kind) for kind in KINDS], CancelToken(), 60)
     assert counts == list(EXACT.values())
 
 
 async def test_words_that_a_tokenizer_reserves_are_text() -> None:
-    assert await count_exactly("gpt-4", ["<|endoftext|>", "", "hello"], CancelToken()) == [7, 0, 1]
-    assert await count_exactly("gpt-5.6", ["<|endoftext|>", "", "hello"], CancelToken()) == [7, 0, 1]
+    assert await count_exactly("gpt-4", ["<|endoftext|>", "", "hello"], CancelToken(), 60) == [7, 0, 1]
+    assert await count_exactly("gpt-5.6", ["<|endoftext|>", "", "hello"], CancelToken(), 60) == [7, 0, 1]
 
 
 def test_older_models_have_the_older_ranks() -> None:
@@ -124,3 +124,7 @@ def test_asking_costs_what_has_happened_since() -> None:
     meter.total()
     meter.total()
     assert log.looked == 1
+
+
+async def test_a_count_that_takes_too_long_is_given_up() -> None:
+    assert await count_exactly("any", ["some words"], CancelToken(), 0.0) is None
