@@ -195,7 +195,15 @@ def _fill(command: ConfinedCommand, policy: Policy, argv: Sequence[str], backend
         filter_end = _filled_pipe(seccomp_program(host.machine))
         command.descriptors = (write, filter_end)
         command.argv = tuple(
-            bwrap_argv(rows, inner, command.cwd, network=command.network, seccomp=filter_end, status=write)
+            bwrap_argv(
+                rows,
+                inner,
+                command.cwd,
+                network=command.network,
+                seccomp=filter_end,
+                status=write,
+                empty=empties.directory,
+            )
         )
         return
     listed = [{"kind": row.kind, "target": row.target, "source": row.source, "size": row.size} for row in rows]

@@ -17,7 +17,7 @@ Action: TypeAlias = Literal["read", "write", "network"]
 _MOST: Final = 5
 _FULL_WORDS: Final = r"Read-only file system|read-only file system|Device or resource busy|resource busy or locked"
 _PARTIAL_WORDS: Final = _FULL_WORDS + r"|Permission denied|permission denied|Operation not permitted"
-_TAKEN_WORDS: Final = re.compile("(?i)File exists|Is a directory|EEXIST|EISDIR")
+_TAKEN_WORDS: Final = re.compile("(?i)File exists|Is a directory|Permission denied|EEXIST|EISDIR|EACCES")
 _NETWORK_WORDS: Final = re.compile(
     r"Network is unreachable|Could not resolve host|Temporary failure in name resolution|Name or service not known"
     r"|ENETUNREACH|EAI_AGAIN|getaddrinfo|No route to host|Could not resolve proxy"
@@ -53,13 +53,18 @@ def denials(
         path = _path_of(line, word, cwd) if word is not None else None
         if word is not None and (path or not partial):
             found[marker("write", level, path)] = None
-        elif taken is not None and (name := _path_of(line, taken, cwd)) in held:
+        elif taken is not None and (name := _held(_path_of(line, taken, cwd), held)) is not None:
             found[marker("write", level, name)] = None
         elif not network and _NETWORK_WORDS.search(line):
             found[marker("network", level)] = None
         if len(found) == _MOST:
             break
     return tuple(found)
+
+
+def _held(path: str | None, held: tuple[str, ...]) -> str | None:
+    """Return the held name that the path is, or lies below."""
+    return next((name for name in held if path is not None and f"{path}/".startswith(f"{name}/")), None)
 
 
 def _path_of(line: str, word: re.Match[str], cwd: str) -> str | None:

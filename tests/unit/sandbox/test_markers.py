@@ -62,6 +62,11 @@ def test_a_name_that_is_held_is_a_denial() -> None:
     ]
 
 
+def test_what_lies_below_a_held_name_is_denied_under_that_name() -> None:
+    line = "touch: cannot touch '.git/config': Permission denied"
+    assert [told(line), told(line, held=("/ws/.git",)), told(line, held=("/ws/.g",))] == [(), (write("/ws/.git"),), ()]
+
+
 def test_each_denial_is_told_once_and_not_too_many() -> None:
     text = "".join(f"touch: cannot touch '/etc/{n % 9}': Read-only file system\n" for n in range(50))
     assert told(text) == tuple(write(f"/etc/{n}") for n in range(5))

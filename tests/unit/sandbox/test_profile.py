@@ -95,12 +95,14 @@ def test_a_place_that_is_no_project_is_read_only() -> None:
 
 
 def test_mounts_are_spelled_for_bubblewrap() -> None:
-    rows = (Mount("ro", "/", "/"), Mount("dev", "/dev"), Mount("tmpfs", "/tmp", size=5), Mount("rw", WS, WS))
-    argv = bwrap_argv(rows, ("true",), WS, network=False, seccomp=7, status=8)
+    covered = (Mount("ro", f"{WS}/.git", "/e/directory"), Mount("ro", "/etc/shadow", "/e/file"))
+    rows = (Mount("ro", "/", "/"), Mount("dev", "/dev"), Mount("tmpfs", "/tmp", size=5), Mount("rw", WS, WS), *covered)
+    argv = bwrap_argv(rows, ("true",), WS, network=False, seccomp=7, status=8, empty="/e/directory")
     assert argv == [
         *("/usr/bin/bwrap", "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
         *("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--unshare-net"),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--size", "5", "--tmpfs", "/tmp", "--bind", WS, WS),
+        *("--perms", "0555", "--size", "4096", "--tmpfs", f"{WS}/.git", "--ro-bind", "/e/file", "/etc/shadow"),
         *("--cap-drop", "ALL", "--seccomp", "7", "--json-status-fd", "8", "--chdir", WS, "--", "true"),
     ]
     assert "--unshare-net" not in bwrap_argv(rows, ("true",), WS, network=True, seccomp=7, status=8)
