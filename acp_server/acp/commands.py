@@ -23,6 +23,8 @@ from acp_server.session.usage import UsageProjection, total_cost
 
 Started: TypeAlias = tuple[str, tuple[str, ...]]
 """What the person is told, and the ids of prompts that run."""
+CommandSource: TypeAlias = Callable[[str | None], "Sequence[Command]"]
+"""Gives the commands that sessions in a directory have beside those of all sessions."""
 Job: TypeAlias = Callable[[Agent, str, str, CancelToken], Awaitable[str]]
 """Gets the agent, the text after the name, the command's id, and what ends it; raises ServerError or Cancelled."""
 
@@ -40,6 +42,8 @@ class Command:
     hint: str | None = None
     job: Job | None = None
     """What takes time: it runs in the place of `run`, between turns, and returns what the person is told."""
+    expand: Callable[[str], str] | None = None
+    """What becomes a prompt: it gets the text after the name and returns what a model is asked with it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of `available_commands_update`."""
@@ -55,6 +59,24 @@ def find_command(prompt: Sequence[Mapping[str, Any]], commands: Sequence[Command
     name, _, args = first[1:].partition(" ")
     command = next((command for command in commands if command.name == name.strip()), None)
     return None if command is None else (command, args.strip())
+
+
+def unused(_agent: Agent, _args: str) -> str:
+    """Stand for `run` where another field does the work."""
+    return ""
+
+
+def expanded(command: Command, args: str, prompt: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the prompt that a command with `expand` stands for: what the person wrote, then what it says.
+
+    Raises:
+        ServerError: what `expand` raises.
+    """
+    if command.expand is None:
+        return list(prompt)
+    first = next(number for number, block in enumerate(prompt) if block["type"] == "text")
+    said = {"type": "text", "text": command.expand(args)}
+    return [*prompt[: first + 1], said, *prompt[first + 1 :]]
 
 
 def run_command(agent: Agent, command: Command, args: str, ids: Ids, settle: Callable[[TurnEnd], None]) -> bool:

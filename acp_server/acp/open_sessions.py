@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from acp_server.acp import params
-from acp_server.acp.commands import SHIPPED, Command
+from acp_server.acp.commands import SHIPPED, Command, CommandSource
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import session_not_found
 from acp_server.acp.offered import NOTHING
@@ -45,12 +45,13 @@ class OpenSessions:
         outbox: Outbox,
         commands: Callable[[], Sequence[Command]] = lambda: SHIPPED,
         pictures: Pictures = NO_PICTURES,
+        sources: Callable[[], Sequence[CommandSource]] = lambda: (),
     ) -> None:
         self._registry = registry
         self._pictures = pictures
         self._outbox = outbox
-        self.commands = commands
-        """Gives the slash commands that there are."""
+        self._commands = commands
+        self._sources = sources
         self._open: dict[str, Controller] = {}
         self._last: dict[str, asyncio.Future[None]] = {}
         """By session: what is done once the newest of the calls that wait or have the session alone is."""
@@ -63,13 +64,25 @@ class OpenSessions:
             agent,
             self._outbox,
             takes_notices=lambda: self.offered.notices,
-            commands=self.commands,
+            commands=lambda: self.commands(agent),
             pictures=self._pictures,
             compactions=self.offered.compactions,
             draws_terminals=lambda: self.offered.terminal_meta,
         )
         self._open[controller.id] = controller
         return controller
+
+    def commands(self, agent: Agent) -> Sequence[Command]:
+        """Return the slash commands of a session; where two have a name, the earlier one has it."""
+        commands = self._commands()
+        sources = self._sources()
+        if not sources:
+            return commands
+        found = {command.name: command for command in commands}
+        for source in sources:
+            for command in source(agent.session.header.cwd):
+                found.setdefault(command.name, command)
+        return tuple(found.values())
 
     def tell_all(self, sentence: str) -> None:
         """Tell the person in every open session."""

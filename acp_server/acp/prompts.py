@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from acp_server.acp import params
 from acp_server.acp.access import Access
-from acp_server.acp.commands import Command, find_command, run_command
+from acp_server.acp.commands import Command, expanded, find_command, run_command
 from acp_server.acp.content import Content, NewImage, blocks_of
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import invalid, prompt_result, refused
@@ -83,7 +83,9 @@ class Prompts:
         """Run a turn: `session/prompt`. The answer comes when the turn has ended."""
         controller = self._sessions.find(given)
         prompt = params.prompt_blocks(given)
-        found = find_command(prompt, self._sessions.commands())
+        found = find_command(prompt, self._sessions.commands(controller.agent))
+        if found is not None and found[0].expand is not None:
+            prompt, found = expanded(*found, prompt), None
         blocks = blocks_of(prompt, self._blind(controller))
         if found is None:
             self._require_answers(controller)

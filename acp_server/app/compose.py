@@ -54,8 +54,11 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
 
     registry, tables, clock, ids = core.registry, core.tables, core.clock, core.ids
     login = Access(core.reachable)
-    sessions = OpenSessions(registry, outbox, lambda: tables.commands.items, core.pictures)
+    sessions = OpenSessions(
+        registry, outbox, lambda: tables.commands.items, core.pictures, lambda: tables.command_sources.items
+    )
     tables.commands.subscribe(sessions.show_commands)
+    tables.show_commands = sessions.show_commands
     registry.observe(created=lambda agent: _greet(agent, core, sessions), disposed=_nothing)
     choices = OptionRoutes(sessions, login, lambda: _network(core))
     tables.sandboxes.subscribe(choices.show_soon)

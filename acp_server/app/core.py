@@ -88,7 +88,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
     models = WarmUp(lambda: _load_models(tables, reachable, pictures))
     access = SessionAccess(store.result, log.report)
     servers = McpSessions(environment, lambda: tables.mcp_servers.items, front.tell)
-    tables = Registries(environment, access, (servers.command(),))
+    tables = Registries(environment, access, (servers.command(),), front.tell)
     composition = Composition(
         environment,
         Components(tables),
@@ -114,6 +114,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         remember=lambda: (tables.consents.last or ConsentChoice()).remember,
         sandbox=lambda: tables.sandboxes.last or SandboxChoice(),
         own=servers.tools,
+        readable=lambda: tuple(path for paths in tables.readable.items for path in paths()),
     )
     tables.observers.add(SessionObserver(closed=tools.closed))
 

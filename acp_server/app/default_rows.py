@@ -189,6 +189,11 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="skills",
+        component="acp_server.app.parts.skills:skills",
+        config={},
+    ),
+    Row(
         id="title",
         component="acp_server.app.parts.prompt:first_words_title",
         config={},

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
-from acp_server.acp.commands import Command
+from acp_server.acp.commands import Command, CommandSource
 from acp_server.agent.contexts import Context
 from acp_server.agent.hooks import Execute, Hooks, PostTool, PreStep, PreTool, Request, Stream, TurnStopping
 from acp_server.agent.keeping import Keeper
@@ -105,12 +105,17 @@ class KeeperKit:
 class Registries:
     """Every table of one process. Where only one counts (a title, a store, limits), the last one added does.
 
-    `services` are the slash commands of services that are no components.
+    `services` are the slash commands of services that are no components; `tell` tells a session's person.
     """
 
     def __init__(
-        self, environment: Mapping[str, str], sessions: SessionAccess, services: Sequence[Command] = ()
+        self,
+        environment: Mapping[str, str],
+        sessions: SessionAccess,
+        services: Sequence[Command] = (),
+        tell: Callable[[str, str], None] = lambda _session_id, _sentence: None,
     ) -> None:
+        self.tell = tell
         self.service_commands = services
         self.environment = environment
         self.session_access = sessions
@@ -120,6 +125,9 @@ class Registries:
         self.sections: Registered[Section] = Registered("prompt section", lambda section: section.name)
         self.contexts: Registered[Context] = Registered("context", lambda context: context.name)
         self.commands: Registered[Command] = Registered("command", lambda command: command.name)
+        self.command_sources: Registered[CommandSource] = Registered("source of commands")
+        self.readable: Registered[Callable[[], tuple[str, ...]]] = Registered("readable directories")
+        """Directories, by their real paths, that tools may read without a question."""
         self.projections: Registered[Projection] = Registered("projection", lambda projection: projection.key)
         self.titles: Registered[Title] = Registered("title")
         self.observers: Registered[SessionObserver] = Registered("session observer")
@@ -134,9 +142,15 @@ class Registries:
         self.consents: Registered[ConsentChoice] = Registered("consent")
         self.fronts: Registered[str] = Registered("front end", str)
         self.hooks = Hooks()
+        self.show_commands: Callable[[], None] = lambda: None
+        """Shows the commands anew; set by who shows them."""
         self._loaded: dict[Toolkit, Sequence[AnyTool]] = {}
         self._opened: dict[Toolkit, list[Undo]] = {}
         self.toolkits.subscribe(self._close_toolkits)
+
+    def commands_changed(self) -> None:
+        """Have the commands shown anew: what a source gives has changed."""
+        self.show_commands()
 
     def load_toolkits(self) -> None:
         """Load the toolkits' tools, unless that was done; for the warm-up thread."""
@@ -198,6 +212,7 @@ class Parts:
         row: the id of the component's row.
         sessions: the live sessions and the stored ones.
         service_commands: slash commands of services that are no components.
+        tell: tells the person of a session a sentence.
     """
 
     def __init__(self, row: str, tables: Registries, undo: list[Undo]) -> None:
@@ -205,12 +220,16 @@ class Parts:
         self.environment = tables.environment
         self.sessions = tables.session_access
         self.service_commands = tables.service_commands
+        self.tell = tables.tell
+        self.commands_changed = tables.commands_changed
         self.adapters = Adding(tables.adapters, undo)
         self.tools = Adding(tables.tools, undo)
         self.toolkits = Adding(tables.toolkits, undo)
         self.sections = Adding(tables.sections, undo)
         self.contexts = Adding(tables.contexts, undo)
         self.commands = Adding(tables.commands, undo)
+        self.command_sources = Adding(tables.command_sources, undo)
+        self.readable = Adding(tables.readable, undo)
         self.projections = Adding(tables.projections, undo)
         self.titles = Adding(tables.titles, undo)
         self.observers = Adding(tables.observers, undo)

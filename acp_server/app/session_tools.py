@@ -45,6 +45,7 @@ class ToolSessions:
         remember: Callable[[], Remembered],
         sandbox: Callable[[], SandboxChoice],
         own: Callable[[str], Sequence[AnyTool]] = lambda _session_id: (),
+        readable: Callable[[], tuple[str, ...]] = lambda: (),
     ) -> None:
         self._tools = tools
         self._environment = environment
@@ -56,6 +57,8 @@ class ToolSessions:
         self._sandbox = sandbox
         self._own = own
         """Gives the tools that one session alone has."""
+        self._readable = readable
+        """Gives the directories that may be read without a question."""
         self._open: dict[str, SessionTools] = {}
 
     def open(self, session: Session, journal: Journal, attachments: Attachments) -> SessionTools:
@@ -82,6 +85,7 @@ class ToolSessions:
                 remember=self._remember,
                 sandbox=self._sandbox,
                 roots=partial(self._front.roots, ident),
+                readable=self._readable,
             )
 
         opened = self._open[ident] = SessionTools(tools, lambda: preset_of(session.events), make)

@@ -406,6 +406,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.prompt:first_words_title": Nothing,
     f"{_PARTS}.prompt:surroundings": Surroundings,
     f"{_PARTS}.prompt:instructions": Nothing,
+    f"{_PARTS}.skills:skills": Nothing,
     f"{_PARTS}.front:acp": Nothing,
     f"{_PARTS}.front:commands": Nothing,
     f"{_PARTS}.front:headless": Nothing,

@@ -20,6 +20,7 @@ from acp_server.base.ports import Attachments, Ids, Journal
 from acp_server.messages.request import CallConfig
 from acp_server.sandbox.facts import Host
 from acp_server.sandbox.host import read_host
+from acp_server.sandbox.lists import within
 from acp_server.sandbox.policy import Network, Policy
 from acp_server.sandbox.verdict import verdict
 from acp_server.session.session import Session
@@ -45,6 +46,7 @@ def make_tools(
     remember: Callable[[], Remembered],
     sandbox: Callable[[], SandboxChoice],
     roots: Callable[[], tuple[str, ...]],
+    readable: Callable[[], tuple[str, ...]] = lambda: (),
 ) -> tuple[Toolbox, Approvals]:
     """Return the toolbox of a session and the consent for its calls."""
     workspace = os.path.realpath(session.header.cwd or "/")
@@ -54,7 +56,8 @@ def make_tools(
     def policy(place: CallPlace) -> Policy:
         call_id = place.call.id
         effect, folder = box.effect(place), beside.folder
-        own = (str(folder),) if folder is not None and effect is not None and effect.kind == "read" else ()
+        reads = effect is not None and effect.kind == "read"
+        own = (*(() if folder is None else (str(folder),)), *readable()) if reads else ()
         return Policy(
             approvals.level(call_id),
             workspace,
@@ -90,7 +93,11 @@ def make_tools(
         ),
     )
     outside, secret, protected = (partial(_is, reason, workspace, roots, host) for reason in REASONS)
-    surroundings = Surroundings(outside, secret, protected, beside.holds, os.path.realpath)
+
+    def own(path: str) -> bool:
+        return beside.holds(path) or any(within(os.path.realpath(path), place) for place in readable())
+
+    surroundings = Surroundings(outside, secret, protected, own, os.path.realpath)
     kept = RuleFile(lambda: places.config)
     approvals = Approvals(
         session,

@@ -144,7 +144,7 @@ def test_a_session_may_be_opened_with_a_patch(stage: Stage) -> None:
     client.initialize()
     client.new_session(stage.project)
     commands = client.wait_update("available_commands_update")["availableCommands"]
-    assert [command["name"] for command in commands] == ["compact"]  # of another row
+    assert [command["name"] for command in commands] == ["trust", "compact"]  # of other rows
 
 
 def test_an_unknown_profile_keeps_sessions_shut(stage: Stage) -> None:
