@@ -13,11 +13,15 @@ from typing import Final, Protocol
 from acp_server.llm.adapter import Decoder, WireProtocol
 from acp_server.llm.failure import LlmError, mask_secrets
 from acp_server.llm.limits import HttpLimits
-from acp_server.llm.sse import SseDecoder
+from acp_server.llm.sse import BOM, SseDecoder
 from acp_server.messages.chunks import FinishChunk, LlmFailure, StreamChunk
 from acp_server.messages.request import GenerateOptions
 
 EMPTY: Final = FinishChunk("error", LlmFailure("EMPTY_RESPONSE", "The model server sent an empty answer."))
+
+PAGE: Final = "A web page came in place of an answer; check the provider's base URL."
+FIELDS: Final = frozenset((b":", b"d", b"e", b"i", b"r"))
+"""What a line of a stream of events begins with: a comment's colon, `data`, `event`, `id`, `retry`."""
 
 
 class Body(Protocol):
@@ -39,15 +43,55 @@ class Body(Protocol):
 def body_of(
     status: int, headers: Mapping[str, str], wire: WireProtocol, options: GenerateOptions, limits: HttpLimits
 ) -> Body:
-    """Return the reader for an answer with this head; raise LlmError INVALID_RESPONSE for a web page."""
+    """Return the reader for an answer with this head; raise LlmError INVALID_RESPONSE for a web page.
+
+    The type that the head names is only a hint: servers and proxies call a stream a document and the other way round.
+    """
     if not 200 <= status <= 299:
         return RefusalBody(lambda data: wire.failure(status, headers, data), limits.error_bytes)
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "text/html":
-        raise LlmError("INVALID_RESPONSE", "A web page came in place of an answer; check the provider's base URL.")
-    if kind == "application/json" or kind.endswith("+json"):
-        return DocumentBody(wire.decoder(options), limits.document_bytes)
-    return EventBody(wire.decoder(options))
+        raise LlmError("INVALID_RESPONSE", PAGE)
+    named = kind == "application/json" or kind.endswith("+json")
+    return UnreadBody(wire.decoder(options), limits.document_bytes, document=named)
+
+
+class UnreadBody:
+    """A body of which nothing has come but blanks; its first character says what it is."""
+
+    __slots__ = ("_body", "_decoder", "_document", "_held", "_limit")
+
+    def __init__(self, decoder: Decoder, limit: int, *, document: bool) -> None:
+        self._decoder = decoder
+        self._limit = limit
+        self._document = document
+        self._held = b""
+        self._body: Body | None = None
+
+    def feed(self, data: bytes) -> Sequence[StreamChunk]:
+        """See Body; raise LlmError INVALID_RESPONSE for a web page."""
+        if self._body is not None:
+            return self._body.feed(data)
+        self._held += data
+        begun = self._held.removeprefix(BOM).lstrip()
+        if not begun or BOM.startswith(self._held):
+            return ()
+        if begun[:1] == b"<":
+            raise LlmError("INVALID_RESPONSE", PAGE)
+        streams = begun[:1] in FIELDS if self._document else begun[:1] not in (b"{", b"[")
+        self._body = EventBody(self._decoder) if streams else DocumentBody(self._decoder, self._limit)
+        held, self._held = self._held, b""
+        return self._body.feed(held)
+
+    def end(self) -> Sequence[StreamChunk]:
+        """See Body."""
+        return (EMPTY,) if self._body is None else self._body.end()
+
+    def broken(self, error: LlmError) -> Sequence[StreamChunk]:
+        """See Body."""
+        if self._body is None:
+            raise error
+        return self._body.broken(error)
 
 
 class EventBody:

@@ -7,9 +7,10 @@ the same chunks each time.
 from __future__ import annotations
 
 import json
-import zlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -21,8 +22,11 @@ from acp_server.llm.adapter import WireProtocol
 from acp_server.llm.adapters.anthropic.protocol import AnthropicProtocol
 from acp_server.llm.adapters.chat.protocol import ChatProtocol
 from acp_server.llm.adapters.responses.protocol import ResponsesProtocol
+from acp_server.llm.answer_body import body_of
+from acp_server.llm.failure import LlmError
+from acp_server.llm.inflate import inflater
+from acp_server.llm.limits import HttpLimits
 from acp_server.llm.retry import TRANSIENT
-from acp_server.llm.sse import SseDecoder
 from acp_server.messages.assembler import BlockAssembler
 from acp_server.messages.blocks import (
     Block,
@@ -37,7 +41,7 @@ from acp_server.messages.blocks import (
     text_of,
 )
 from acp_server.messages.chunk_codec import chunk_to_json
-from acp_server.messages.chunks import FinishChunk, LlmFailure, StreamChunk, TextDelta, ToolCallDelta
+from acp_server.messages.chunks import FinishChunk, StreamChunk, TextDelta, ToolCallDelta
 from acp_server.messages.request import CallConfig, GenerateOptions
 
 Case: TypeAlias = Mapping[str, Any]
@@ -68,12 +72,14 @@ CODES: Final = {
     "transport": {"TRANSPORT", "STREAM_CLOSED"},
     "timeout": {"TIMEOUT"},
     "context_overflow": {"CONTEXT_WINDOW_EXCEEDED"},
-    "invalid_request": {"INVALID_REQUEST"},
+    "invalid_request": {"INVALID_REQUEST", "UNKNOWN_MODEL"},
     "empty": {"EMPTY_RESPONSE"},
-    "protocol": {"MALFORMED_RESPONSE"},
+    "protocol": {"MALFORMED_RESPONSE", "INVALID_RESPONSE", "HTTP_302"},
 }
-SILENCE: Final = LlmFailure("TIMEOUT", "The model server was silent for too long.")
-HANG_UP: Final = LlmFailure("TRANSPORT", "The connection to the model server was lost.")
+ENDS: Final = {
+    "stall": ("TIMEOUT", "The model server was silent for too long."),
+    "cut": ("TRANSPORT", "The connection to the model server was lost."),
+}
 
 
 @dataclass
@@ -139,29 +145,37 @@ def _ways(case: Case, body: bytes) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def _play(case: Case, pieces: Sequence[bytes]) -> Iterator[StreamChunk]:
-    """Give the chunks as the HTTP driver has them made."""
-    protocol, http = PROTOCOLS[case["protocol"]], case["http"]
-    headers = {name.lower(): value for name, value in http["headers"].items()}
-    if headers.get("content-encoding") == "gzip":
-        inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        pieces = [inflate.decompress(piece) for piece in pieces]
-    if http["status"] != 200:
-        yield FinishChunk("error", protocol.failure(http["status"], headers, b"".join(pieces)))
-        return
-    decoder = protocol.decoder(GenerateOptions(CONFIG, (GO,)))
-    if headers["content-type"].startswith("application/json"):
-        yield from decoder.document(json.loads(b"".join(pieces)))
-        return
-    sse = SseDecoder()
-    for piece in pieces:
-        for event in sse.feed(piece):
-            yield from decoder.feed(event)
-    if case["ending"] != "clean":
-        yield FinishChunk("error", SILENCE if case["ending"] == "stall" else HANG_UP)
-        return
-    for event in sse.finish():
-        yield from decoder.feed(event)
-    yield from decoder.finish()
+    """Give the chunks as the HTTP driver has them made, with dates of one moment; nothing comes after the finish."""
+    http = case["http"]
+    headers = {name.lower(): re.sub(r"@NOW(?:\+(\d+))?", _date, value) for name, value in http["headers"].items()}
+    try:
+        for chunk in _read(case, http["status"], headers, pieces):
+            yield chunk
+            if isinstance(chunk, FinishChunk):
+                return
+    except LlmError as error:
+        yield FinishChunk("error", error.failure)
+
+
+def _read(case: Case, status: int, headers: Mapping[str, str], pieces: Sequence[bytes]) -> Iterator[StreamChunk]:
+    options = GenerateOptions(CONFIG, (GO,))
+    body = body_of(status, headers, PROTOCOLS[case["protocol"]], options, HttpLimits())
+    unpack = inflater(headers.get("content-encoding", ""))
+    try:
+        for piece in pieces:
+            yield from body.feed(piece if unpack is None else unpack.feed(piece))
+        if case["ending"] != "clean":
+            raise LlmError(*ENDS[case["ending"]])  # noqa: TRY301 - as the driver would
+        if unpack is not None:
+            unpack.finish()
+        last = body.end()
+    except LlmError as error:
+        last = body.broken(error)
+    yield from last
+
+
+def _date(found: re.Match[str]) -> str:
+    return formatdate(1_767_225_600 + int(found[1] or 0), usegmt=True)
 
 
 def _loose_ends(played: Played) -> list[str]:
@@ -175,7 +189,7 @@ def _loose_ends(played: Played) -> list[str]:
     ids = [call.id for call in played.calls]
     if not all(ids) or len(set(ids)) != len(ids):
         wrong.append(f"the ids of calls are {ids}")
-    if (played.finish.kind == "tool-calls") != bool(played.calls):
+    if played.finish.failure is None and (played.finish.kind == "tool-calls") != bool(played.calls):
         wrong.append(f"the finish is {played.finish.kind} with {len(ids)} calls")
     return wrong
 

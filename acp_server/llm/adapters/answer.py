@@ -82,8 +82,10 @@ class Answer:
         """Return the event's object, or None when there is none to look at.
 
         An event that cannot be read is the failure MALFORMED_RESPONSE once another one follows it; as the last one it
-        is where the stream was cut.
+        is where the stream was cut. One that calls itself an error is one, whatever its words are; a blank one is none.
         """
+        if not event.data or event.data.isspace():
+            return None
         self._touched = True
         if self._suspect is not None:
             self.fail(out, self._suspect)
@@ -94,7 +96,10 @@ class Answer:
             value = None
         if type(value) is dict:
             return value
-        self._suspect = told(event.data) if event.event == "error" else malformed(event.data)
+        if event.event == "error":
+            self.fail(out, told(event.data))
+        else:
+            self._suspect = malformed(event.data)
         return None
 
     @property

@@ -11,4 +11,4 @@ def test_a_wire_case_gives_what_it_says_however_it_is_cut(case: Case) -> None:
 
 
 def test_no_wire_case_is_left_out() -> None:
-    assert len(cases()) == 59
+    assert len(cases()) == 185

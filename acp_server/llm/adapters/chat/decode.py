@@ -35,6 +35,7 @@ _FINISHES: Final[Mapping[str, FinishKind]] = {
     "safety": "refusal",
     "sensitive": "refusal",
 }
+DETAILS: Final = "reasoning_details"
 _FAILED_FINISHES: Final = frozenset({"error", "network_error", "insufficient_system_resource"})
 
 
@@ -96,6 +97,7 @@ class ChatDecoder:
         if error or get("object") == "error":
             self._answer.fail(out, told(error or payload))
             return
+        usage = get("usage")
         for choice in rows(get("choices")):
             if type(choice) is not dict or choice.get("index"):
                 continue
@@ -105,7 +107,8 @@ class ChatDecoder:
             if reason := choice.get("finish_reason"):
                 self._reason = str(reason)
                 self._answer.end_all(out)
-        if usage := get("usage"):
+                usage = usage or choice.get("usage") or record(get("x_groq")).get("usage")
+        if usage:
             self._answer.count(out, _usage(record(usage), costs=self._costs))
 
     def _said(self, out: list[StreamChunk], said: dict[str, Any], *, whole: bool) -> None:
@@ -117,6 +120,8 @@ class ChatDecoder:
         reasoning = get("reasoning_content") or get("reasoning")
         if reasoning:
             self._reasoning(out, said, reasoning)
+        if details := get("reasoning_details"):
+            self._detail(out, rows(details), told=bool(reasoning))
         if content:
             self._content(out, content)
         if refusal := get("refusal"):
@@ -126,12 +131,19 @@ class ChatDecoder:
             self._fragments(out, fragments, whole=whole)
         if legacy := get("function_call"):
             self._calls.add(out, {"index": 0, "function": legacy})
-        if details := get("reasoning_details"):
-            self._details += [clean(detail) for detail in rows(details)]
 
     def _reasoning(self, out: list[StreamChunk], said: Mapping[str, Any], reasoning: object) -> None:
         self._reasoning_field = "reasoning_content" if said.get("reasoning_content") else "reasoning"
         self._write(out, "reasoning", text(reasoning))
+
+    def _detail(self, out: list[StreamChunk], details: Sequence[object], *, told: bool) -> None:
+        """Keep OpenRouter's reasoning details; they are the reasoning where it is told in no other field."""
+        self._details += [clean(detail) for detail in details]
+        if not told and self._reasoning_field in ("", DETAILS):
+            found = [record(detail) for detail in details]
+            if words := "".join(text(detail.get("text") or detail.get("summary")) for detail in found):
+                self._reasoning_field = DETAILS
+                self._write(out, "reasoning", words)
 
     def _content(self, out: list[StreamChunk], content: object) -> None:
         if type(content) is str:
@@ -190,7 +202,7 @@ def _usage(usage: Mapping[str, Any], *, costs: bool) -> TokenUsage | None:
     details = record(usage.get("prompt_tokens_details"))
     read = count(details.get("cached_tokens"))
     if read is None:
-        read = count(usage.get("prompt_cache_hit_tokens"))
+        read = count(usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens")))
     written = count(details.get("cache_write_tokens"))
     reasoning = count(record(usage.get("completion_tokens_details")).get("reasoning_tokens"))
     given = max((prompt or 0) - (read or 0) - (written or 0), 0)

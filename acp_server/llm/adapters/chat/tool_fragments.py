@@ -36,6 +36,8 @@ class ToolFragments:
         function = record(fragment.get("function"))
         index, piece = fragment.get("index"), function.get("arguments")
         ident, name = joined_pairs(text(fragment.get("id"))), joined_pairs(text(function.get("name")))
+        if type(index) is str and index.isdecimal() and len(index) < 9:
+            index = int(index)
         index = index if type(index) is int else None
         piece = piece if type(piece) is str else _arguments(piece)
         call = self._find(index, ident, name, piece)
