@@ -13,6 +13,7 @@ import pytest
 from acp_server.base.cancel import CancelToken
 from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.llm.adapter import Decoder, HttpRequest, ModelInfo, SseEvent
+from acp_server.llm.answer_body import EMPTY
 from acp_server.llm.failure import LlmError
 from acp_server.llm.http_adapter import Endpoint, HttpAdapter, encode_body, usable_key
 from acp_server.llm.limits import HttpLimits
@@ -186,6 +187,19 @@ async def test_a_document_in_place_of_a_stream() -> None:
     assert await chunks_of(transport) == [TextDelta(0, '{"a": 1}'), STOP]
     transport = FakeTransport(b"{}", content_type="application/problem+json")
     assert await chunks_of(transport) == [TextDelta(0, "{}"), STOP]
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain", "application/json", ""])
+async def test_the_first_character_tells_what_an_answer_is(kind: str) -> None:
+    document = FakeTransport(b"\xef\xbb", b"\xbf \n", b'{"a":', b"1}", content_type=kind)
+    assert await chunks_of(document) == [TextDelta(0, '{"a": 1}'), STOP]
+    events = FakeTransport(b"\n: hi\n\n", b"data: a+\n\n", content_type=kind)
+    assert await chunks_of(events) == [TextDelta(0, "a+"), STOP]
+    page = FakeTransport(b" \n<", b"!doctype html>", content_type=kind)
+    assert (await failure_of(page))[0] == "INVALID_RESPONSE"
+    assert await chunks_of(FakeTransport(b" \n", content_type=kind)) == [EMPTY]
+    cut = FakeTransport(b" ", LlmError("TRANSPORT", "cut"), content_type=kind)
+    assert await failure_of(cut) == ("TRANSPORT", "cut")
 
 
 async def test_documents_that_cannot_be_read() -> None:
