@@ -84,18 +84,20 @@ class Answer:
         An event that cannot be read is the failure MALFORMED_RESPONSE once another one follows it; as the last one it
         is where the stream was cut. One that calls itself an error is one, whatever its words are; a blank one is none.
         """
-        if not event.data or event.data.isspace():
-            return None
-        self._touched = True
         if self._suspect is not None:
-            self.fail(out, self._suspect)
+            if event.data.strip():
+                self.fail(out, self._suspect)
             return None
         try:
             value = parse(event.data)
         except ValueError:
             value = None
         if type(value) is dict:
+            self._touched = True
             return value
+        if not event.data.strip():
+            return None
+        self._touched = True
         if event.event == "error":
             self.fail(out, told(event.data))
         else:
