@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cases.logfile import records
+from tests.e2e.sessions import log_of
 from tests.e2e.stage import Stage, stop_reason, thought
 from tests.support.client import Client
 from tests.support.llm_script import Answer, Playback, Script, text_of
@@ -146,6 +148,20 @@ def test_cancel_hangs_up_on_a_model_that_is_silent(stage: Stage, mock: MockLlm, 
     assert client.trace.wait(lambda: mock.asked[0].hung_up, 5), "the request goes on behind the turn's back"
     answer, turn = client.prompt(session, "Once more.")
     assert (stop_reason(answer), client.said(turn)) == ("end_turn", "Again.")
+
+
+def test_a_cancelled_answer_keeps_what_the_model_is_known_to_have_read(stage: Stage, mock: MockLlm) -> None:
+    said: Obj = {"text": "Begun.", "hang": True, "usage": {"input": 90, "output": 40, "cached": 30}}
+    client, session = open_session(stage, mock, said, provider="anthropic")
+    ident = client.ask(session, "go")
+    client.wait_update("agent_message_chunk")
+    client.notify("session/cancel", {"sessionId": session})
+    assert client.answer(ident, 30)["result"] == {"stopReason": "cancelled"}
+    assert client.agent.end() is None
+    rows: list[Obj] = records(log_of(stage, session))
+    (kept,) = (row["data"] for row in rows if row.get("type") == "assistant/message")
+    told = {"inputTokens": 60, "outputTokens": 1, "cacheReadTokens": 30, "cacheWriteTokens": 0}
+    assert (kept["interrupted"], kept["usage"]) == (True, told)
 
 
 def test_without_a_key_a_session_is_refused_and_the_demo_model_has_to_be_asked_for(stage: Stage) -> None:
