@@ -18,6 +18,7 @@ from acp_server.agent.agent import Agent
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.outbox import Outbox
 from acp_server.session.events import SessionEvent
+from acp_server.session.undo import hidden_ranges
 
 TEMPLATES_KEPT: Final = 8
 """Templates of open messages; a message is rarely interleaved with more than one other."""
@@ -73,8 +74,13 @@ class Controller:
     async def replay(self) -> None:
         """Show the whole history, in the order in which it happened (clauses S-20 to S-25)."""
         self._presenter = Presenter(compactions=self._compactions)
-        for count, event in enumerate(self.agent.session.events.merged(), 1):
-            if updates := self._presenter.present(event):
+        log = self.agent.session.events
+        hidden = hidden_ranges(log)
+        for count, event in enumerate(log.merged(), 1):
+            updates = self._presenter.present(event)
+            if updates and any(first <= event.seq < until for first, until in hidden):
+                updates = [update for update in updates if not isinstance(update, TextUpdate) and _stays(update)]
+            if updates:
                 if images := [ident for update in updates if isinstance(update, dict) for ident in named_in(update)]:
                     await self._outbox.room()
                     await self._pictures.load(self.id, images)
@@ -175,6 +181,11 @@ class Controller:
         if any(named_in(update)):
             update = filled(update, self._pictures.find)
         self._outbox.put(update_frame(self.id, dict(update)))
+
+
+def _stays(update: Mapping[str, Any]) -> bool:
+    """Return whether an update tells a choice of the person's, which no undo takes back."""
+    return update["sessionUpdate"] in ("session_info_update", "current_mode_update")
 
 
 def read_only_words(reason: str) -> str:

@@ -45,7 +45,12 @@ CAPABILITIES: dict[str, Any] = {
     "_meta": {
         "acp_server": {
             "promptQueueing": True,
-            "methods": ["_acp_server/session/steer", "_acp_server/session/rename", "_acp_server/session/fork"],
+            "methods": [
+                "_acp_server/session/steer",
+                "_acp_server/session/rename",
+                "_acp_server/session/fork",
+                "_acp_server/session/undo",
+            ],
         }
     },
 }

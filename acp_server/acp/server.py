@@ -66,6 +66,7 @@ class Server:
             "session/set_model": Route(in_turn(options.set_model)),
             "_acp_server/session/steer": Route(alone(prompts.steer)),
             "_acp_server/session/rename": Route(in_turn(stored.rename)),
+            "_acp_server/session/undo": Route(alone(stored.undo)),
             "_acp_server/session/fork": Route(in_turn(stored.fork)),
         }
         return table | ({"session/fork": Route(in_turn(stored.fork))} if self._unstable else {})

@@ -23,6 +23,7 @@ from acp_server.acp.open_sessions import Connect, OpenSessions, connect_nothing
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.options import fitting
 from acp_server.agent.registry import AgentRegistry
+from acp_server.base.cancel import BY_USER, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.base.ports import Clock, Ids
@@ -38,6 +39,10 @@ from acp_server.tools.mcp.servers import McpServer
 
 Store: TypeAlias = Callable[[], Awaitable[SessionPersistence]]
 READABLE_THOUGH_BROKEN: Final = frozenset({"SESSION_CORRUPT"})
+UNDO_INTERRUPTED: Final = (
+    "An undo was interrupted: some files may have gone back already. `/undo go` goes on with it, `/undo back go` puts "
+    "the files as they were."
+)
 NOTHING_TO_FORK: Final = "The session has no events that a fork could inherit."
 
 
@@ -117,6 +122,25 @@ class Stored:
             controller.require_writable()
             controller.agent.rename(title)
         return self._renamed(controller, title)
+
+    async def undo(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:
+        """Show, or make, a step back to an earlier message, or its undo: `_acp_server/session/undo`."""
+        from acp_server.acp.undo_command import read_params, undo_result  # noqa: PLC0415 - not for the start path
+
+        controller, asked = self._sessions.find(given), read_params(given)
+        found: dict[str, Any] = {}
+
+        async def job(cancel: CancelToken) -> None:
+            stop = request.cancel.subscribe(lambda: (cancel.cancel(BY_USER), None)[1])
+            try:
+                found.update(await undo_result(controller.agent, asked, cancel))
+            finally:
+                stop()
+
+        with told(controller.id):
+            controller.require_writable()
+            await controller.agent.maintain(job)
+        return found
 
     async def _renamed(self, controller: Controller, title: str) -> Mapping[str, Any]:
         with told(controller.id):
@@ -213,6 +237,8 @@ class Stored:
             controller.tell(read_only_words(loaded.read_only))
         if wanted is not None and not usable:
             controller.tell(not_available(wanted, chosen))
+        if agent.undo_open and loaded.read_only is None:
+            controller.tell(UNDO_INTERRUPTED)
         waiting = len(agent.inbox.parked)
         if waiting:
             controller.tell(f"{waiting} prompt(s) were never answered. Send `/parked` to see, run or drop them.")

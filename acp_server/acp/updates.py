@@ -19,6 +19,7 @@ from acp_server.base.json_value import JsonValue
 from acp_server.base.values import value
 from acp_server.messages.prices import CURRENCY
 from acp_server.session.events import APPEND, SessionEvent
+from acp_server.session.undo import RESTORES
 from acp_server.session.usage import SPENDING_TYPES, UsageProjection, total_cost
 from acp_server.tools.job_notices import JOBS
 
@@ -77,6 +78,7 @@ class Presenter:
             "compaction/prune": self._compactions.cut,
             "turn/end": self._turn_end,
             "todo/write": self._todo,
+            "undo/end": self._undone,
             "permission/preset": lambda event: (mode_update(event.data),),
         }
 
@@ -96,7 +98,8 @@ class Presenter:
         return NOTHING if way is None else way(event)
 
     def _tool_result(self, event: SessionEvent) -> Sequence[Update]:
-        return self.cards.ended(event.data) if event.surface_op == APPEND else NOTHING
+        is_first = event.surface_op == APPEND and RESTORES not in event.data
+        return self.cards.ended(event.data) if is_first else NOTHING
 
     def _asked(self, event: SessionEvent) -> Sequence[Update]:
         self.cards.asked(event.data)
@@ -123,6 +126,13 @@ class Presenter:
         why = reason.get("message") if reason["kind"] == "blocked" else None
         told = self._text({"turn": event.data["turn"], "step": 0}, MESSAGE, 0, why) if isinstance(why, str) else NOTHING
         return [*self.cards.close_all("cancelled"), *(() if plan is None else (plan,)), *told]
+
+    def _undone(self, event: SessionEvent) -> Sequence[Update]:
+        """Show the plan and the size that hold once messages were taken back, or brought back."""
+        todos = event.data.get("todos")
+        data = None if todos is None else {"todos": todos}
+        plan = () if data is None else (plan_at_end(data, "undone") or plan_update(data),)
+        return [*plan, *self._filled(event.data.get("contextTokens"))]
 
     def _chunk(self, data: Mapping[str, Any]) -> Sequence[Update]:
         chunk = data["chunk"]
@@ -161,7 +171,7 @@ class Presenter:
                 return NOTHING
 
     def _message(self, event: SessionEvent) -> Sequence[Update]:
-        if event.surface_op != APPEND:
+        if event.surface_op != APPEND or RESTORES in event.data:
             return NOTHING
         updates: list[Update] = []
         message: Any = event.data["message"]
@@ -206,6 +216,8 @@ class Presenter:
 
     def _user(self, event: SessionEvent) -> Sequence[Update]:
         message: Any = event.data
+        if RESTORES in message:
+            return NOTHING
         if message["source"].get("plugin") == JOBS and event.surface_op == APPEND:
             return [TextUpdate(THOUGHT, message["id"], f"{block['text']}\n") for block in message["content"]]
         if not self._echo_user or event.surface_op != APPEND or message["source"]["kind"] != "user":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from acp_server.agent.contexts import Told
 from acp_server.agent.inbox import Inbox
@@ -25,6 +25,9 @@ from acp_server.messages.chunks import LlmFailure
 from acp_server.messages.request import CallConfig
 from acp_server.session.model_choice import SELECTED, selected_data
 from acp_server.session.session import Session
+
+if TYPE_CHECKING:
+    from acp_server.agent.undo import Undo
 
 
 @record
@@ -53,7 +56,7 @@ class Agent:
         self._settling: dict[str, Callable[[TurnEnd], None]] = {}
         self._disposed = False
         self._requested = False
-        self._last_turn, self._untitled = _history(session)
+        self._last_turn, self._untitled, self.undo_open = _history(session)
 
     @property
     def idle(self) -> bool:
@@ -187,10 +190,32 @@ class Agent:
             raise ServerError("NO_KEEPER", "Nothing here can compact the conversation.")
         return await keeper.compact(self.config, focus, command_id, cancel)
 
+    def undo(self) -> Undo:
+        """Return what goes back to earlier messages in this session; it is used as part of a job."""
+        from acp_server.agent.undo import Undo  # noqa: PLC0415 - not for the start path
+
+        files = self._services.files()
+        if files is None:
+            raise ServerError("NO_FILES", "Nothing here can reach the session's files.")
+        if self.undo_open:
+            self.settle_undo()
+        return Undo(self.session, files, self._services.journal, self._services.ids, self._used)
+
+    def _used(self) -> int | None:
+        usage = self.usage(None)
+        return None if usage is None else usage.used
+
     def usage(self, window: int | None) -> Usage | None:
         """Return how full the window is, None where nobody counts."""
         keeper = self._services.keeper()
         return None if keeper is None else keeper.reading(self.config, window)
+
+    def settle_undo(self) -> None:
+        """Close an undo that an earlier life left open; raise ServerError when the log refuses."""
+        from acp_server.agent.undo import settle  # noqa: PLC0415 - not for the start path
+
+        settle(self.session)
+        self.undo_open = False
 
     def _claim_maintenance(self) -> CancelToken:
         if self._running is not None or self._maintenance is not None:
@@ -230,6 +255,8 @@ class Agent:
             self._driver = asyncio.create_task(self._drive())
 
     def _open_turn(self) -> None:
+        if self.undo_open:
+            self.settle_undo()
         number = self._last_turn + 1
         self.session.append("turn/start", {"turn": number})
         self._last_turn = number
@@ -282,16 +309,18 @@ class Agent:
             self._settle(ident, end)
 
 
-_HISTORY: Final = ("turn/start", "session/title")
+_HISTORY: Final = ("turn/start", "session/title", "undo/start", "undo/end")
 
 
-def _history(session: Session) -> tuple[int, bool]:
-    """Return the number of the last turn in the log, and whether the log has no title."""
-    last, untitled = 0, True
+def _history(session: Session) -> tuple[int, bool, bool]:
+    """Return the number of the last turn in the log, whether it has no title, and whether an undo has no end."""
+    last, untitled, undoing = 0, True, False
     for event in session.events.of_types(_HISTORY):
         if event.type == "turn/start":
             number = event.data["turn"]
             last = number if isinstance(number, int) else last
-        else:
+        elif event.type == "session/title":
             untitled = False
-    return last, untitled
+        else:
+            undoing = event.type == "undo/start"
+    return last, untitled, undoing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from acp_server.agent.contexts import Context
 from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks, PreTool, StepPlace
@@ -18,6 +18,9 @@ from acp_server.llm.runtime import LlmRuntime
 from acp_server.session.events import SessionEvent
 from acp_server.session.session import Session
 from acp_server.session.title import fallback_for
+
+if TYPE_CHECKING:
+    from acp_server.agent.undo_files import UndoFiles
 
 Title: TypeAlias = Callable[[SessionEvent], dict[str, JsonValue] | None]
 """Returns the data of the `session/title` that an event gives a session without one, or None."""
@@ -68,6 +71,8 @@ class AgentServices:
     attachments: Attachments = NO_ATTACHMENTS
     keeper: Callable[[], Keeper | None] = lambda: None
     """Asked before each step: what keeps the conversation within the model's window, None where nothing does."""
+    files: Callable[[], UndoFiles | None] = lambda: None
+    """Gives the session's files to an undo, None where there are none to reach."""
     ask: Asking | None = None
     """Puts a question to the person; None while nobody can be asked."""
     release: Callable[[], Awaitable[None]] = holds_nothing

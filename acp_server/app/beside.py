@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from acp_server.base.errors import ServerError
 from acp_server.base.ports import Journal
 from acp_server.persistence.port import SessionPersistence
 from acp_server.session.file_changes import kept_bytes
@@ -57,6 +58,17 @@ class SessionBeside:
         ident = await store.put_attachment(self._session.id, content)
         self._kept[ident] = len(content)
         return ident
+
+    async def fetch(self, ident: str) -> bytes:
+        """Return bytes that were kept.
+
+        Raises:
+            ServerError: they are gone or damaged, or there is no store.
+        """
+        store = self._store()
+        if store is None:
+            raise ServerError("ATTACHMENT_NOT_FOUND", "what it held before is not there")
+        return await store.get_attachment(self._session.id, ident)
 
     async def keep_text(self, text: str) -> str | None:
         """See Beside; a disk that refuses costs the file, not the result."""

@@ -38,6 +38,7 @@ from acp_server.session.session import Session
 from acp_server.session.store import SessionStore
 
 if TYPE_CHECKING:
+    from acp_server.agent.undo_files import UndoFiles
     from acp_server.app.model_runtime import ModelRuntime
     from acp_server.llm.runtime import LlmRuntime
 
@@ -128,6 +129,14 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         def tell(sentence: str) -> None:
             front.tell(session.id, sentence)
 
+        def files() -> UndoFiles:
+            from acp_server.app.beside import SessionBeside  # noqa: PLC0415 - not for the start path
+            from acp_server.app.undo_files import SessionFiles  # noqa: PLC0415 - likewise
+
+            beside = SessionBeside(session, lambda: store.loaded if store.ready else None, journal)
+            ident = str(session.id)
+            return SessionFiles(session, beside, environment, lambda: front.client(ident), lambda: front.roots(ident))
+
         kit = KeeperKit(session, journal, runtime, clock, ids, uniform, log.report, tell)
         return AgentServices(
             runtime=runtime,
@@ -146,6 +155,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
             attachments=attachments,
             guard=tools.guard,
             keeper=SessionKeeper(tables.keepers, kit),
+            files=files,
             ask=tools.ask,
             release=lambda: servers.close(session.id),
         )

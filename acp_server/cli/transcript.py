@@ -31,6 +31,7 @@ from acp_server.session.events import APPEND, SessionEvent
 from acp_server.session.header import SessionHeader
 from acp_server.session.history import derive_message
 from acp_server.session.title import normalize_title
+from acp_server.session.undo import RESTORES
 
 UNTITLED: Final = "Untitled session"
 _ORDINARY_ENDS: Final = ("completed",)
@@ -57,6 +58,8 @@ def transcript(header: SessionHeader, events: Iterable[SessionEvent]) -> str:
             title = normalize_title(str(event.data.get("title", ""))) or title
         elif event.type == "turn/end":
             parts += _turn_end(event.data)
+        elif RESTORES in event.data:
+            continue  # it stands where it was said first
         elif event.surface_op == APPEND and (message := derive_message(event)) is not None:
             parts += _message(event, message, names)
     return "\n\n".join([f"# {inline(title or UNTITLED)}", _facts(header), *parts]) + "\n"

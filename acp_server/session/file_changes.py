@@ -15,24 +15,30 @@ from acp_server.session.events import SessionEvent
 from acp_server.session.log import EventLog
 
 FILE_CHANGE: Final = "file/change"
+_MODE: Final = 0o777
+"""Permission bits that are given back; those that lend an account's rights are not."""
 
 
 @value
 class FileState:
     """What a file held: `digest` is the hash of its bytes, None where there was no file.
 
-    `kept` is the id under which the bytes lie beside the log, None where there were none or they were too many.
+    `kept` is the id under which the bytes lie beside the log, None where there were none or they were too many. `mode`
+    are its permission bits, None where nobody looked.
     """
 
     digest: str | None
     size: int = 0
     kept: str | None = None
+    mode: int | None = None
 
     def to_json(self) -> JsonObject | None:
         """Return the state as the log has it."""
         if self.digest is None:
             return None
-        return {"digest": self.digest, "size": self.size, **({} if self.kept is None else {"kept": self.kept})}
+        kept = {} if self.kept is None else {"kept": self.kept}
+        mode = {} if self.mode is None else {"mode": self.mode}
+        return {"digest": self.digest, "size": self.size, **kept, **mode}
 
 
 @value
@@ -74,7 +80,12 @@ def _change(event: SessionEvent) -> FileChange | None:
 
 def _state(data: object) -> FileState:
     fields = data if isinstance(data, dict) else {}
-    digest, size, kept = fields.get("digest"), fields.get("size"), fields.get("kept")
+    digest, size, kept, mode = (fields.get(key) for key in ("digest", "size", "kept", "mode"))
     if not isinstance(digest, str):
         return FileState(None)
-    return FileState(digest, size if isinstance(size, int) else 0, kept if isinstance(kept, str) else None)
+    return FileState(
+        digest,
+        size if isinstance(size, int) else 0,
+        kept if isinstance(kept, str) else None,
+        mode if isinstance(mode, int) and 0 <= mode <= _MODE else None,
+    )

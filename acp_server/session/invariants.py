@@ -95,6 +95,9 @@ def _advance_in_step(state: GrammarState, event: SessionEvent) -> GrammarState:
         return state
     if event.type == "assistant/message" and isinstance(event.surface_op, Replace):
         return state
+    if "restores" in data and event.type in ("assistant/message", "tool/result"):
+        _require(not state.in_turn, event, "is brought back inside a turn")
+        return state
     _require(state.in_step and _place(data) == (state.turn, state.step), event, "does not belong to the open step")
     match event.type:
         case "step/end":

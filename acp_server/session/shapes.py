@@ -85,6 +85,7 @@ _FLAG: Final = Check(lambda value: isinstance(value, bool), "is neither true nor
 _TARGET: Final = Check(lambda value: value in ("next-turn", "next-step"), "is neither next-turn nor next-step")
 _CANCELED: Final = Check(lambda value: value == "canceled", "is not 'canceled'")
 _REASON: Final = Check(lambda value: value in ("initial", "resume", "change"), "is no known reason")
+_UNDO: Final = Check(lambda value: value in ("undo", "redo"), "is neither undo nor redo")
 _STEP: Final = {"turn": _ORDINAL, "step": _ORDINAL}
 _SHADOW: Final = {"shadowedRange?": _OBJECT, "shadowedSeqs?": _LIST, "shadowedTokenCount?": _COUNT}
 
@@ -99,6 +100,8 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "tool/result": {**_STEP, "message": _OBJECT, "error?": _OBJECT},
     "todo/write": {"todos": _LIST},
     "file/change": {"path": _NAME},
+    "undo/start": {"undoId": _NAME, "kind": _UNDO, "first": _COUNT, "until": _COUNT, "of?": _NAME},
+    "undo/end": {"undoId": _NAME, "done": _FLAG, "error?": _TEXT, "todos?": _LIST, "contextTokens?": _COUNT},
     "request/header": {"header": _OBJECT, "reason": _REASON},
     "request/context": {"provider": _NAME, "model": _NAME, "contextWindow?": _COUNT},
     "model/selected": {"provider": _NAME, "model": _NAME, "reasoningEffort?": _NAME},

@@ -56,7 +56,8 @@ def _counted(state: JsonObject, event: SessionEvent) -> tuple[str, ...]:
     match event.type:
         case "user/message":
             source = event.data["source"]
-            return ("prompts",) if isinstance(source, Mapping) and source.get("kind") == "user" else ()
+            own = isinstance(source, Mapping) and source.get("kind") == "user" and "restores" not in event.data
+            return ("prompts",) if own else ()
         case "step/end":
             return ("steps", "turns") if event.data["turn"] != state["lastTurn"] else ("steps",)
         case "tool/call":

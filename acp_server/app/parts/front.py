@@ -7,6 +7,7 @@ from acp_server.agent.agent import Agent
 from acp_server.app.places import account_home, find_places
 from acp_server.app.registries import Parts
 from acp_server.app.row import Config
+from acp_server.base.cancel import CancelToken
 
 
 def acp(parts: Parts, config: Config) -> None:  # noqa: ARG001 - a factory's signature
@@ -30,6 +31,20 @@ def commands(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
 
         return answer(agent, args, RuleFile(lambda: find_places(parts.environment, account_home).config))
 
+    async def undo(agent: Agent, args: str, command_id: str, cancel: CancelToken) -> str:
+        from acp_server.acp.undo_command import undo as answer  # noqa: PLC0415 - not for the start path
+
+        return await answer(agent, args, command_id, cancel)
+
+    parts.commands.add(
+        Command(
+            "undo",
+            "Shows what going back before your last message would change; `/undo go` does it, files included.",
+            lambda _agent, _args: "",
+            "N | go | back",
+            undo,
+        )
+    )
     parts.commands.add(
         Command(
             "permissions", "Lists, keeps and revokes rules of consent.", permissions, "revoke | keep | allow | deny"
