@@ -37,7 +37,9 @@ _STORE_CODES: Final = {
     "INVALID_BOUNDARY": INVALID_PARAMS,
 }
 TOLD_FACTS: Final = frozenset({"SESSION_BUSY", "SESSION_CORRUPT"})
-REFUSED: Final = frozenset({"AGENT_DISPOSED", "AGENT_BUSY", "INBOX_FULL", "SESSION_READ_ONLY"})
+REFUSED: Final = frozenset(
+    {"AGENT_DISPOSED", "AGENT_BUSY", "INBOX_FULL", "SESSION_READ_ONLY", "NOTHING_TO_UNDO", "NO_SUCH_MESSAGE"}
+)
 
 
 def prompt_result(end: TurnEnd, auth_methods: Sequence[Any], place: CallPlace) -> dict[str, Any]:

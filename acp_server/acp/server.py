@@ -18,6 +18,7 @@ from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.prompts import Prompts
 from acp_server.acp.stored import Stored
+from acp_server.acp.undo_route import UndoRoute
 from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
 from acp_server.jsonrpc.peer import Inbound, Route
 
@@ -66,7 +67,7 @@ class Server:
             "session/set_model": Route(in_turn(options.set_model)),
             "_acp_server/session/steer": Route(alone(prompts.steer)),
             "_acp_server/session/rename": Route(in_turn(stored.rename)),
-            "_acp_server/session/undo": Route(alone(stored.undo)),
+            "_acp_server/session/undo": Route(alone(UndoRoute(self._sessions).undo)),
             "_acp_server/session/fork": Route(in_turn(stored.fork)),
         }
         return table | ({"session/fork": Route(in_turn(stored.fork))} if self._unstable else {})

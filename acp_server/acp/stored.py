@@ -23,7 +23,6 @@ from acp_server.acp.open_sessions import Connect, OpenSessions, connect_nothing
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.options import fitting
 from acp_server.agent.registry import AgentRegistry
-from acp_server.base.cancel import BY_USER, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
 from acp_server.base.ports import Clock, Ids
@@ -122,25 +121,6 @@ class Stored:
             controller.require_writable()
             controller.agent.rename(title)
         return self._renamed(controller, title)
-
-    async def undo(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:
-        """Show, or make, a step back to an earlier message, or its undo: `_acp_server/session/undo`."""
-        from acp_server.acp.undo_command import read_params, undo_result  # noqa: PLC0415 - not for the start path
-
-        controller, asked = self._sessions.find(given), read_params(given)
-        found: dict[str, Any] = {}
-
-        async def job(cancel: CancelToken) -> None:
-            stop = request.cancel.subscribe(lambda: (cancel.cancel(BY_USER), None)[1])
-            try:
-                found.update(await undo_result(controller.agent, asked, cancel))
-            finally:
-                stop()
-
-        with told(controller.id):
-            controller.require_writable()
-            await controller.agent.maintain(job)
-        return found
 
     async def _renamed(self, controller: Controller, title: str) -> Mapping[str, Any]:
         with told(controller.id):

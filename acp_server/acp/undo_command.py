@@ -1,6 +1,6 @@
 """`/undo` and `_acp_server/session/undo`: going back to an earlier message, shown first, done when the person says so.
 
-Owns the words and the JSON of it (docs/protocol.md, clauses UN-01 to UN-10).
+Owns the words and the JSON of it (docs/protocol.md, clauses UN-01 to UN-05).
 """
 
 from __future__ import annotations

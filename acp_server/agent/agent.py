@@ -191,15 +191,17 @@ class Agent:
         return await keeper.compact(self.config, focus, command_id, cancel)
 
     def undo(self) -> Undo:
-        """Return what goes back to earlier messages in this session; it is used as part of a job."""
-        from acp_server.agent.undo import Undo  # noqa: PLC0415 - not for the start path
+        """Return what goes back to earlier messages in this session; it is used as part of a job.
 
-        files = self._services.files()
-        if files is None:
+        What an earlier life left open is closed by then. Raise ServerError NO_FILES, or what the log refuses.
+        """
+        undo = self._services.undo(self._used)
+        if undo is None:
             raise ServerError("NO_FILES", "Nothing here can reach the session's files.")
         if self.undo_open:
-            self.settle_undo()
-        return Undo(self.session, files, self._services.journal, self._services.ids, self._used)
+            undo.settle()
+            self.undo_open = False
+        return undo
 
     def _used(self) -> int | None:
         usage = self.usage(None)
@@ -209,13 +211,6 @@ class Agent:
         """Return how full the window is, None where nobody counts."""
         keeper = self._services.keeper()
         return None if keeper is None else keeper.reading(self.config, window)
-
-    def settle_undo(self) -> None:
-        """Close an undo that an earlier life left open; raise ServerError when the log refuses."""
-        from acp_server.agent.undo import settle  # noqa: PLC0415 - not for the start path
-
-        settle(self.session)
-        self.undo_open = False
 
     def _claim_maintenance(self) -> CancelToken:
         if self._running is not None or self._maintenance is not None:
@@ -256,7 +251,7 @@ class Agent:
 
     def _open_turn(self) -> None:
         if self.undo_open:
-            self.settle_undo()
+            self.undo()
         number = self._last_turn + 1
         self.session.append("turn/start", {"turn": number})
         self._last_turn = number

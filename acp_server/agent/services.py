@@ -20,7 +20,7 @@ from acp_server.session.session import Session
 from acp_server.session.title import fallback_for
 
 if TYPE_CHECKING:
-    from acp_server.agent.undo_files import UndoFiles
+    from acp_server.agent.undo import Undo
 
 Title: TypeAlias = Callable[[SessionEvent], dict[str, JsonValue] | None]
 """Returns the data of the `session/title` that an event gives a session without one, or None."""
@@ -71,8 +71,8 @@ class AgentServices:
     attachments: Attachments = NO_ATTACHMENTS
     keeper: Callable[[], Keeper | None] = lambda: None
     """Asked before each step: what keeps the conversation within the model's window, None where nothing does."""
-    files: Callable[[], UndoFiles | None] = lambda: None
-    """Gives the session's files to an undo, None where there are none to reach."""
+    undo: Callable[[Callable[[], int | None]], Undo | None] = lambda _used: None
+    """Gives what goes back to earlier messages; it is given what counts the next request's tokens."""
     ask: Asking | None = None
     """Puts a question to the person; None while nobody can be asked."""
     release: Callable[[], Awaitable[None]] = holds_nothing

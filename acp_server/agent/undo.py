@@ -1,7 +1,7 @@
 """Going back to an earlier message, files included, and back again: what would happen, and making it happen.
 
 Owns the order of steps: everything is looked at and nothing written; what is there is kept and recorded, durably; then
-files are written one by one; then the conversation changes, in one step. docs/tools.md, clauses U-1 to U-9, and
+files are written one by one; then the conversation changes, in one step. docs/undo.md, clauses U-1 to U-9, and
 docs/sessions.md, clauses U-1 to U-8.
 """
 
@@ -142,6 +142,10 @@ class Undo:
         self._session.append(UNDO_END, end if error is None else {**end, "error": error}, ignorable=True)
         await self._journal.flush()
         return Outcome(proposal, changed, error)
+
+    def settle(self) -> None:
+        """Close a bracket that an earlier life left open; see `settle`."""
+        settle(self._session)
 
     def choices(self) -> tuple[Target, ...]:
         """Return the messages that can be gone back to, the newest first."""

@@ -6,8 +6,9 @@ Owns the order in which they are made. What carries a session to a person is the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from acp_server.agent.presets import preset_of
@@ -38,7 +39,7 @@ from acp_server.session.session import Session
 from acp_server.session.store import SessionStore
 
 if TYPE_CHECKING:
-    from acp_server.agent.undo_files import UndoFiles
+    from acp_server.agent.undo import Undo
     from acp_server.app.model_runtime import ModelRuntime
     from acp_server.llm.runtime import LlmRuntime
 
@@ -129,13 +130,14 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         def tell(sentence: str) -> None:
             front.tell(session.id, sentence)
 
-        def files() -> UndoFiles:
-            from acp_server.app.beside import SessionBeside  # noqa: PLC0415 - not for the start path
+        def undo(used: Callable[[], int | None]) -> Undo:
+            from acp_server.agent.undo import Undo  # noqa: PLC0415 - not for the start path
+            from acp_server.app.beside import SessionBeside  # noqa: PLC0415 - likewise
             from acp_server.app.undo_files import SessionFiles  # noqa: PLC0415 - likewise
 
             beside = SessionBeside(session, lambda: store.loaded if store.ready else None, journal)
-            ident = str(session.id)
-            return SessionFiles(session, beside, environment, lambda: front.client(ident), lambda: front.roots(ident))
+            client, roots = partial(front.client, str(session.id)), partial(front.roots, str(session.id))
+            return Undo(session, SessionFiles(session, beside, environment, client, roots), journal, ids, used)
 
         kit = KeeperKit(session, journal, runtime, clock, ids, uniform, log.report, tell)
         return AgentServices(
@@ -155,7 +157,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
             attachments=attachments,
             guard=tools.guard,
             keeper=SessionKeeper(tables.keepers, kit),
-            files=files,
+            undo=undo,
             ask=tools.ask,
             release=lambda: servers.close(session.id),
         )

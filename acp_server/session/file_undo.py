@@ -1,4 +1,4 @@
-"""Which files go back to what, decided before the first of them is touched (docs/tools.md, clauses U-1 to U-9). Pure.
+"""Which files go back to what, decided before the first of them is touched (docs/undo.md, clauses U-1 to U-9). Pure.
 
 Owns the comparison of a file as it is with what this session's last change left. Whatever cannot be shown to be that is
 a conflict: nobody's own work is ever written over.

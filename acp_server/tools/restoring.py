@@ -1,7 +1,7 @@
 """Files as an undo finds and makes them: behind the fence, whole or not at all, only while they are what was planned.
 
 Owns what must not be touched: a path that leads elsewhere by now, one that may not be written, one with unsaved text in
-the editor (docs/tools.md, clauses U-3 and U-4).
+the editor (docs/undo.md, clauses U-3 and U-4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Going back to an earlier message over real pipes, files included (docs/protocol.md, clauses UN-01 to UN-10)."""
+"""Going back to an earlier message over real pipes, files included (docs/protocol.md, clauses UN-01 to UN-05)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from acp_server.persistence.scan import scan_log
 from acp_server.session.events import SessionEvent
 from tests.e2e.sessions import live, load, log_of, merged, said
 from tests.e2e.stage import Stage
+from tests.e2e.test_crash_sessions import cut_after
 from tests.e2e.test_tools import Play, bash, call, write
 from tests.support.llm_script import text_of
 from tests.support.mock_llm import MockLlm
@@ -155,3 +156,60 @@ def test_the_method_shows_and_does_the_same(play: Play) -> None:
     for wrong in ({"back": 0}, {"apply": 1}, {"messageId": 5}):
         assert play.client.error(METHOD, {"sessionId": play.session, **wrong})["code"] == -32602
     assert play.client.error(METHOD, {"sessionId": play.session, "back": 9})["code"] == -32600
+
+
+def test_a_running_turn_is_not_undone(play: Play) -> None:
+    turn(play, "first")
+    play.script({"text": "One", "hang": True})
+    begun = len(play.client.trace.frames)
+    ident = play.client.ask(play.session, "second")
+    play.client.wait_update("agent_message_chunk", begun)
+    assert play.client.error(METHOD, {"sessionId": play.session})["code"] == -32600
+    assert "The session is busy" in command(play, "/undo go")
+    play.client.notify("session/cancel", {"sessionId": play.session})
+    play.client.answer(ident)
+    assert [one["text"] for one in undo(play, back=2)["messages"]] == ["first", "second"]
+
+
+def test_a_server_that_is_killed_in_an_undo_can_go_on_or_back(play: Play) -> None:
+    project = play.stage.project
+    names = [f"f{n}.txt" for n in range(12)]
+    before = tree(project)
+    play.script({"calls": [write(name, f"{name}\n") for name in names]}, {"text": "Made."})
+    play.client.prompt(play.session, "make")
+    after = tree(project)
+    assert sorted(after) == sorted(names)
+    play.client.ask(play.session, "/undo go")
+    assert play.client.trace.wait(lambda: len(tree(project)) < len(names), 30)
+    play.client.agent.signal("KILL")
+    assert play.client.agent.wait_exit(30) == -9
+    play.client = play.stage.client(None, play.mock.environment("openai"))
+    play.client.initialize()
+    load(play.client, play.session, project)
+    command(play, "/undo back go")
+    assert tree(project) == after
+    assert command(play, "/undo go").startswith("1 message(s) were taken back.")
+    assert tree(project) == before
+    play.script({"text": "Next."})
+    play.mock.on_request = play.client.trace.poke
+    play.client.prompt(play.session, "next")
+    assert "make" not in asked(play)
+
+
+def test_an_undo_that_a_crash_cut_off_is_told_on_load(play: Play) -> None:
+    project = play.stage.project
+    turn(play, "make", write("a.txt", "a\n"))
+    command(play, "/undo go")
+    assert play.client.agent.end() is None
+    changes = [event.seq for event in stored(play) if event.type == "file/change"]
+    cut_after(play.stage, play.session, 1 + changes[-1])
+    play.client = play.stage.client(None, play.mock.environment("openai"))
+    play.mock.on_request = play.client.trace.poke
+    play.client.initialize({"session": {"notices": {}}})
+    load(play.client, play.session, project)
+    assert play.client.trace.wait(lambda: any(u.kind == "notice" for u in live(play.client, play.session)), 30)
+    (notice,) = [u.fields["title"] for u in live(play.client, play.session) if u.kind == "notice"]
+    assert notice.startswith("An undo was interrupted")
+    assert command(play, "/undo go").startswith("1 message(s) were taken back.")
+    assert tree(project) == {}
+    assert [e.data["done"] for e in stored(play) if e.type == "undo/end"] == [False, True]

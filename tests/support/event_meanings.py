@@ -45,8 +45,10 @@ _SHADOW: Final = {
 }
 
 _FILE_STATE: Final = (
-    "what it held, null for no file: `digest` and `size` of its bytes, `kept`? the attachment that has them"
+    "what it held, null for no file: `digest` and `size` of its bytes, `kept`? the attachment that has them, "
+    "`mode`? its permission bits"
 )
+_RESTORES: Final = ("seq", "the message that an undo took away and this one brings back; it is not shown again")
 GROUPS: Final = (
     ("Conversation", ("user/message", "assistant/message", "assistant/chunk")),
     ("Turns and steps", ("turn/start", "turn/end", "step/start", "step/end")),
@@ -63,7 +65,7 @@ GROUPS: Final = (
         ),
     ),
     ("Requests", ("request/header", "request/context", "model/selected", "llm/retry", "llm/retry-started")),
-    ("Prompts and commands", ("agent/inbox/spliced", "command/run", "command/done")),
+    ("Prompts and commands", ("agent/inbox/spliced", "command/run", "command/done", "undo/start", "undo/end")),
     ("The session", ("session/title", "session/title-llm-request", "session/end-seed")),
     ("Compaction", ("compaction/start", "compaction/summary", "compaction/end", "compaction/prune")),
     (
@@ -81,16 +83,18 @@ EVENTS: Final[Mapping[str, Event]] = {
             "role": ("`user`", "always"),
             "content": ("list of blocks", "text and images"),
             "source": ("object with a kind", "who wrote it: the person, or a plugin or part of the server"),
+            "restores?": _RESTORES,
         },
     ),
     "assistant/message": Event(
         "The answer of one step, made of its chunks, which are its sources. A replace without content takes a refused "
-        "exchange off the Surface.",
+        "or undone exchange off the Surface.",
         {
             **_PLACE,
             "message": "of role `assistant`, with the provider and model that wrote it",
             "usage?": "the tokens of this attempt",
             "interrupted?": "the stream did not come to its end; this is what was visible of it",
+            "restores?": _RESTORES,
         },
     ),
     "assistant/chunk": Event(
@@ -137,6 +141,7 @@ EVENTS: Final[Mapping[str, Event]] = {
                 "object",
                 "what no model reads: `card`?, how an editor draws it; `rawOutput`?; `facts`?, for later calls",
             ),
+            "restores?": _RESTORES,
         },
     ),
     "todo/write": Event(
@@ -150,6 +155,26 @@ EVENTS: Final[Mapping[str, Event]] = {
             "before": ("object or null", _FILE_STATE),
             "after": ("object or null", "what it will hold, in the same form"),
             "callId?": ("text", "the call that changes it; absent for an undo"),
+        },
+    ),
+    "undo/start": Event(
+        "Going back to an earlier message begins, or the undo of that; nothing was changed before it.",
+        {
+            "undoId": "names it",
+            "kind": "`undo` or `redo`",
+            "first": "the seq of the first event that is taken back, a `turn/start`",
+            "until": "the seq of the first event after them that is not",
+            "of?": "of a redo: the undo that it takes back",
+        },
+    ),
+    "undo/end": Event(
+        "It is over. Between the two stand the changes of files and that of the Surface.",
+        {
+            "undoId": "names it",
+            "done": "whether the conversation has changed; if not, files may have",
+            "error?": "why it is not done",
+            "todos?": "the plan that holds from here on, where it is another one",
+            "contextTokens?": "how many tokens the next request would have, as far as it is known",
         },
     ),
     "permission/preset": Event(

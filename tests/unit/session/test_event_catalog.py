@@ -20,7 +20,14 @@ def test_the_catalogue_finds_writers_by_text_constant_and_import() -> None:
     assert written["turn/end"] == ["agent/turn.py", "session/repair.py"]
     assert written["session/end-seed"] == ["session/session.py"]
     assert "acp/option_routes.py" in written["permission/preset"]
-    assert ignorable == {"sandbox/network", "file/change", "model/selected", "approval/rule"}
+    assert ignorable == {
+        "sandbox/network",
+        "file/change",
+        "model/selected",
+        "approval/rule",
+        "undo/start",
+        "undo/end",
+    }
 
 
 def test_the_catalogue_names_every_field_of_a_log() -> None:
