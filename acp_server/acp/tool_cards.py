@@ -28,6 +28,11 @@ KINDS: Final[Mapping[str, str]] = {
     "job_output": "execute",
     "job_stop": "execute",
     "todo": "think",
+    "diagnostics": "search",
+    "definition": "search",
+    "references": "search",
+    "hover": "search",
+    "symbols": "search",
 }
 """The kinds of the shipped tools, for a call of which nothing but the name is known."""
 SHELL: Final = "bash"

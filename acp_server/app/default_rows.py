@@ -214,6 +214,11 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="lsp",
+        component="acp_server.app.parts.lsp:servers",
+        config={},
+    ),
+    Row(
         id="compaction",
         component="acp_server.app.parts.compaction:keeper",
         config={},

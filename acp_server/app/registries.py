@@ -16,6 +16,7 @@ from acp_server.agent.services import Title
 from acp_server.agent.system_prompt import Section
 from acp_server.app.limits import Limits
 from acp_server.app.log_file import Level
+from acp_server.app.machine import Machine
 from acp_server.app.model_facts import ModelFacts
 from acp_server.app.providers import ProviderEntry
 from acp_server.app.session_access import SessionAccess, SessionObserver
@@ -118,6 +119,7 @@ class Registries:
         self.tell = tell
         self.service_commands = services
         self.environment = environment
+        self.machine = Machine(environment)
         self.session_access = sessions
         self.adapters: Registered[ProviderEntry] = Registered("provider", lambda entry: entry.name)
         self.tools: Registered[AnyTool] = Registered("tool", lambda tool: tool.name)
@@ -210,6 +212,7 @@ class Parts:
 
     Attributes:
         row: the id of the component's row.
+        machine: what this machine gives to commands.
         sessions: the live sessions and the stored ones.
         service_commands: slash commands of services that are no components.
         tell: tells the person of a session a sentence.
@@ -218,6 +221,7 @@ class Parts:
     def __init__(self, row: str, tables: Registries, undo: list[Undo]) -> None:
         self.row = row
         self.environment = tables.environment
+        self.machine = tables.machine
         self.sessions = tables.session_access
         self.service_commands = tables.service_commands
         self.tell = tables.tell

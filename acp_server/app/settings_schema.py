@@ -16,6 +16,7 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Milliseconds = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Price = Annotated[float, Field(ge=0)]
 Words = Annotated[str, Field(min_length=1)]
+KNOWN_SERVERS: Final = ("ty", "basedpyright", "ruff", "typescript")
 Dialect = Literal[
     "generic", "openai", "deepseek", "openrouter", "qwen", "kimi", "ollama", "vllm", "llama.cpp", "lm-studio"
 ]
@@ -259,6 +260,41 @@ class McpServerRow(McpServerTable):
         return self
 
 
+Name = Annotated[str, Field(pattern=r"^[^\s/]{1,100}$")]
+
+
+class LanguageServerTable(Table):
+    """A language server; the name of a known one (ty, basedpyright, ruff, typescript) changes that one."""
+
+    command: Annotated[list[Words], Field(min_length=1)] | None = Field(
+        None, description="Program and arguments; a path, or a name in PATH."
+    )
+    languages: dict[Annotated[str, Field(pattern=r"^\S+$")], Words] = Field(
+        {}, description='Its files: the language by the end of their names, such as ".go" = "go".'
+    )
+    settings: dict[str, JsonValue] = Field({}, description="What it is told when it asks for its settings.")
+    options: dict[str, JsonValue] = Field({}, description="What it is told when it starts.")
+    disabled: bool = False
+
+
+class Lsp(Table):
+    """Language servers."""
+
+    enabled: bool = Field(default=True, description="Whether there are any.")
+    wait_seconds: Annotated[float, Field(gt=0, le=60)] = Field(
+        5.0, description="How long the result of a change waits for what they find."
+    )
+    servers: dict[Name, LanguageServerTable] = Field({}, description="Servers beside those that are found.")
+
+    @model_validator(mode="after")
+    def whole(self) -> Self:
+        """Refuse a server that is not known and does not say how it is started, or for which files."""
+        for name, table in self.servers.items():
+            if name not in KNOWN_SERVERS and not table.disabled and (table.command is None or not table.languages):
+                raise ValueError(f"has a server {name!r} that needs command and languages")
+        return self
+
+
 class RowTable(Table):
     """One row."""
 
@@ -312,6 +348,7 @@ class Settings(Table):
     log: Log | None = None
     consent: Consent | None = None
     sandbox: Sandbox | None = None
+    lsp: Lsp | None = None
     patch: list[PatchTable] = Field([], description="Changes of the rows that the process is made of.")
 
 
@@ -397,6 +434,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.models:provider": ProviderRow,
     f"{_PARTS}.models:scripted": Nothing,
     f"{_PARTS}.tools:standard": Tools,
+    f"{_PARTS}.lsp:servers": Lsp,
     f"{_PARTS}.consent:consent": Consent,
     f"{_PARTS}.compaction:keeper": Compaction,
     f"{_PARTS}.consent:sandbox": Sandbox,

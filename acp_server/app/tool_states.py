@@ -6,20 +6,15 @@ Made at a session's first call and given back when it closes. The box is found o
 from __future__ import annotations
 
 import asyncio
-import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from acp_server.agent.hooks import Enter, StepPlace
-from acp_server.app.places import account_home, find_places
+from acp_server.app.machine import Machine
 from acp_server.base.values import replace, value
 from acp_server.messages.blocks import Message, PluginSource, TextBlock
 from acp_server.sandbox.confine import Backend
-from acp_server.sandbox.facts import Host
-from acp_server.sandbox.host import read_host
-from acp_server.sandbox.leftovers import Leftovers
-from acp_server.sandbox.probe import leftovers_of, probe
 from acp_server.sandbox.process import BackgroundJobs, JobFacts
 from acp_server.sandbox.replacing import Version
 from acp_server.sandbox.roots import Roots
@@ -48,57 +43,32 @@ class _State:
 
 
 class ToolStates:
-    """States by session id. `host` and `backend` block the first time and may be asked in any thread."""
+    """States by session id."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self._states: dict[str, _State] = {}
-        self._lock = threading.Lock()
-        self._host: Host | None = None
-        self._leftovers: Leftovers | None = None
-        self._backend: Backend | None = None
         self._ending: set[asyncio.Future[None]] = set()
 
     @property
     def ripgrep(self) -> str | None:
         """Return the path of ripgrep, or None on a machine without it."""
-        return find_ripgrep(self._environment.get("PATH", ""))
-
-    def host(self) -> Host:
-        """Return what the sandbox has to know of this machine."""
-        with self._lock:
-            if self._host is None:
-                places = find_places(self._environment, account_home)
-                own = (places.state, places.config, places.cache)
-                self._host = read_host(self._environment, places.state, own)
-            return self._host
-
-    def leftovers(self) -> Leftovers:
-        """Return the journals by which the next process takes away what a crash of this one leaves."""
-        host = self.host()
-        with self._lock:
-            if self._leftovers is None:
-                self._leftovers = leftovers_of(host)
-            return self._leftovers
-
-    def backend(self) -> Backend:
-        """Return the box that commands get, found by trying."""
-        host, leftovers = self.host(), self.leftovers()
-        with self._lock:
-            if self._backend is None:
-                self._backend = probe(host, leftovers=leftovers)
-            return self._backend
+        return find_ripgrep(self._machine.environment.get("PATH", ""))
 
     def access(self, context: ToolContext) -> FileAccess:
         """Return the files of one call, under its policy."""
         state = self._state(context)
-        local = LocalFiles(state.roots, context.policy, self.host(), self.leftovers())
+        local = LocalFiles(state.roots, context.policy, self._machine.host(), self._machine.leftovers())
         files = EditorFiles(local, context.client, context.cancel) if context.client.reads else local
 
         def saw(path: str, version: Version) -> None:
             context.remember(SEEN, seen_fact(path, version))
 
         return FileAccess(files, SeenFiles(state.seen, saw), partial(keep_before, context))
+
+    def backend(self) -> Backend:
+        """Return the box that commands get; blocks for a moment the first time."""
+        return self._machine.backend()
 
     def jobs(self, context: ToolContext) -> SessionJobs:
         """Return the background jobs of a call's session."""

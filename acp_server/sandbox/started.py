@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from acp_server.base.errors import ServerError
+from acp_server.base.values import value
 from acp_server.sandbox.confine import ConfinedCommand
 from acp_server.sandbox.limits import Limits
 from acp_server.sandbox.output import Captured
@@ -32,6 +33,14 @@ _POLL_SECONDS: Final = 0.02
 _NOT_STARTED: Final = frozenset({1, 125})
 
 
+@value
+class Pipes:
+    """Descriptors that a command gets as its input and its output; whoever gives them closes them."""
+
+    stdin: int
+    stdout: int
+
+
 class Started:
     """A command from its start to the moment when nothing of it is left."""
 
@@ -42,8 +51,9 @@ class Started:
         *,
         spill: str | None = None,
         on_output: Callable[[str], None] | None = None,
+        pipes: Pipes | None = None,
     ) -> None:
-        """Start it.
+        """Start it. With `pipes` its output is what it writes to stderr.
 
         Raises:
             ServerError: SANDBOX_FAILED when its first program cannot be started; the command is closed then.
@@ -53,6 +63,7 @@ class Started:
         self._spill_path = spill
         self._spill: int | None = None
         self._on_output = on_output
+        self._pipes = pipes
         self._text = ReadableText()
         self._whole = ReadableText()
         self._loop = asyncio.get_running_loop()
@@ -93,8 +104,8 @@ class Started:
             self._command.argv,
             cwd=self._command.cwd,
             env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdin=subprocess.DEVNULL if self._pipes is None else self._pipes.stdin,
+            stdout=output if self._pipes is None else self._pipes.stdout,
             stderr=output,
             pass_fds=self._command.descriptors,
             start_new_session=True,

@@ -78,7 +78,12 @@ class LateTool:
 
 def standard_schemas() -> tuple[ToolSchema, ...]:
     """Return the standard tools as a model sees them."""
-    entries = json.loads(DESCRIPTIONS.read_text("utf-8"))
+    return described(DESCRIPTIONS)
+
+
+def described(file: Path) -> tuple[ToolSchema, ...]:
+    """Return the tools that a file describes, as a model sees them."""
+    entries = json.loads(file.read_text("utf-8"))
     return tuple(ToolSchema(entry["name"], entry["description"], entry["parameters"]) for entry in entries)
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import pprint
+from collections.abc import Sequence
 from pathlib import Path
 
 from acp_server.app.layers import TEMPLATES, bundle_rows
+from acp_server.app.machine import Machine
 from acp_server.app.row import Row
 from acp_server.app.settings_schema import Settings
 from acp_server.app.tool_states import ToolStates, standard_tools
+from acp_server.lsp.descriptions import DESCRIPTIONS as LSP_DESCRIPTIONS
+from acp_server.lsp.session import SessionServers
+from acp_server.lsp.tools import lsp_tools
+from acp_server.tools.files import Files
 from acp_server.tools.late_tool import DESCRIPTIONS, schemas_of
+from acp_server.tools.tool import AnyTool, ToolContext
 from tests.support.event_catalog import catalog_text
 from tests.support.launch import REPOSITORY
 
@@ -63,7 +70,18 @@ def schema_text() -> str:
 
 
 def tools_text() -> str:
-    schemas = schemas_of(standard_tools(ToolStates({})))
+    return _described(standard_tools(ToolStates(Machine({}))))
+
+
+def lsp_tools_text() -> str:
+    async def none(_context: ToolContext) -> tuple[SessionServers, Files]:
+        raise AssertionError("a description opens nothing")
+
+    return _described(lsp_tools(none))
+
+
+def _described(tools: Sequence[AnyTool]) -> str:
+    schemas = schemas_of(tools)
     entries = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in schemas]
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
@@ -74,6 +92,7 @@ def main() -> None:
         (ROWS_FILE, rows_text()),
         (SCHEMA_FILE, schema_text()),
         (DESCRIPTIONS, tools_text()),
+        (LSP_DESCRIPTIONS, lsp_tools_text()),
         (CATALOG_FILE, catalog_text()),
     )
     for path, text in files:

@@ -29,7 +29,7 @@ def standard(parts: Parts, config: Config) -> Callable[[], Awaitable[None]]:
     def make() -> Sequence[AnyTool]:
         from acp_server.app.tool_states import ToolStates, standard_tools  # noqa: PLC0415 - tools are not for the start path
 
-        states = ToolStates(parts.environment)
+        states = ToolStates(parts.machine)
         made.append(states)
         return standard_tools(states, in_editor=config.get("shell") == "editor")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from acp_server.acp.tool_cards import KINDS
+from acp_server.app.machine import Machine
 from acp_server.app.tool_states import ToolStates, standard_tools
 from acp_server.tools.tool import AnyTool
 
@@ -31,7 +32,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
 def test_the_kinds_are_those_of_the_tools(in_editor: bool) -> None:
     def kinds() -> Iterator[tuple[str, str]]:
         tool: AnyTool
-        for tool in standard_tools(ToolStates({}), in_editor=in_editor):
+        for tool in standard_tools(ToolStates(Machine({})), in_editor=in_editor):
             yield tool.name, tool.card(tool.arguments.model_validate(SAMPLES[tool.name]), "/p").kind
 
     assert dict(kinds()) == dict(KINDS)

@@ -1,0 +1,128 @@
+"""Language servers over real pipes (docs/lsp.md): real ones on a small project, and scripted ones that misbehave."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.stage import Stage, stop_reason
+from tests.support import node
+from tests.support.llm_script import Script, text_of
+from tests.support.mock_llm import KEY, MockLlm
+from tests.support.trace import Obj
+
+LIB = "def area(width: int, height: int) -> int:\n    return width * height\n"
+MAIN = "from lib import area\n\nsmall: int = area(1, 2)\nlarge: int = area(30, 40)\nprint(small, large)\n"
+FAKE = Path(__file__).parents[1] / "support" / "fake_language_server.py"
+WAIT = 60
+
+
+class Play:
+    """One client in `auto`, with a model that answers by script."""
+
+    def __init__(self, stage: Stage, mock: MockLlm) -> None:
+        self.stage, self.mock = stage, mock
+        stage.secrets.append(KEY)
+
+    def start(self, servers: Mapping[str, Obj], *, path: str = "/usr/bin:/bin", wait: int = WAIT) -> None:
+        """Start the server with these language servers in its settings, and those that PATH has."""
+        settings = [f"[lsp]\nwait_seconds = {wait}\n"]
+        for name, table in servers.items():
+            settings.append(f"[lsp.servers.{name}]\n")
+            settings += [f"{key} = {toml(given)}\n" for key, given in table.items()]
+        self.stage.state.mkdir(exist_ok=True)
+        (self.stage.state / "settings.toml").write_text("".join(settings), "utf-8")
+        self.client = self.stage.client(None, {**self.mock.environment("openai"), "PATH": path})
+        self.mock.on_request = self.client.trace.poke
+        self.client.initialize()
+        self.session = self.client.new_session(self.stage.project)
+        params = {"sessionId": self.session, "modeId": "auto"}
+        assert self.client.result("session/set_mode", params) == {}
+
+    def run(self, *answers: Obj) -> list[str]:
+        """Play a turn; return the results of tools that the model was told in the turn."""
+        self.mock.script = Script(answers)
+        answer, turn = self.client.prompt(self.session, "go", 180)
+        assert stop_reason(answer) == "end_turn"
+        told = [text_of(m["content"]) for m in self.mock.asked[-1].messages if m.get("role") == "tool"]
+        return told[-len(self.client.calls(turn)) :]
+
+    def offered(self) -> list[str]:
+        return [tool["function"]["name"] for tool in self.mock.asked[-1].body["tools"]]
+
+
+def toml(given: object) -> str:
+    if isinstance(given, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {toml(each)}" for key, each in given.items()) + " }"
+    return json.dumps(given)
+
+
+def call(tool: str, **args: object) -> Obj:
+    return {"tool": tool, "args": args}
+
+
+def edit(path: str, old: str, new: str) -> Obj:
+    return call("edit", path=path, old_string=old, new_string=new)
+
+
+def beside(name: str) -> str:
+    """Return a program that the test extra brings."""
+    return str(Path(sys.executable).parent / name)
+
+
+def fake(**behaviour: object) -> Obj:
+    """Return a language server for .py that behaves as it is told; run by the system's Python."""
+    command = ["/usr/bin/python3", "-I", "-c", FAKE.read_text("utf-8"), json.dumps(behaviour)]
+    return {"command": command, "languages": {".py": "python"}}
+
+
+@pytest.fixture
+def play(stage: Stage) -> Iterator[Play]:
+    (stage.project / "lib.py").write_text(LIB, "utf-8")
+    (stage.project / "main.py").write_text(MAIN, "utf-8")
+    with MockLlm() as mock:
+        yield Play(stage, mock)
+
+
+READ = call("read", path="main.py")
+BREAK = edit("main.py", "area(1, 2)", "area(1, 'two')")
+MEND = edit("main.py", "area(1, 'two')", "area(1, 2)")
+
+
+def test_ty_and_ruff_tell_a_type_error_in_the_result_of_the_edit_that_made_it(play: Play) -> None:
+    servers = {"ty": {"command": [beside("ty"), "server"]}, "ruff": {"command": [beside("ruff"), "server"]}}
+    play.start(servers)
+    _, broken, imported, mended = play.run(READ, BREAK, edit("main.py", "\n\nsmall", "\nimport os\nsmall"), MEND)
+    assert "Diagnostics of main.py (ty, ruff): 1 error\n" in broken
+    assert "main.py:3:22 error: " in broken
+    assert "[ty invalid-argument-type]" in broken
+    assert "Diagnostics of main.py (ty, ruff): 1 error, 1 warning\n" in imported
+    assert "main.py:2:8 warning: " in imported
+    assert "[Ruff F401]" in imported
+    assert "(ty, ruff): 1 warning" in mended
+    definition, references, hover, outline, search, checked = play.run(
+        call("definition", path="main.py", name="area", line=4),
+        call("references", path="lib.py", name="area"),
+        call("hover", path="main.py", name="area", line=3),
+        call("symbols", path="main.py"),
+        call("symbols", query="area"),
+        call("diagnostics", path="main.py"),
+    )
+    assert definition == "lib.py:1:5  def area(width: int, height: int) -> int:"
+    assert [line.split("  ")[0] for line in references.splitlines()] == [
+        "lib.py:1:5",
+        "main.py:1:17",
+        "main.py:3:14",
+        "main.py:4:14",
+    ]
+    assert "width: int" in hover
+    assert "small" in outline
+    assert "large" in outline
+    assert "lib.py:1" in search
+    assert "F401" in checked
