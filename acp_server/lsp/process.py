@@ -58,17 +58,15 @@ class ServerProcess:
         self._running = running
         self._lost = lost
         self._take = take
-        self._transports: list[asyncio.BaseTransport] = []
+        self._reading: asyncio.ReadTransport | None = None
         self._writing: asyncio.WriteTransport | None = None
         self._task = asyncio.ensure_future(self._to_end())
 
     async def connect(self, stdin: int, stdout: int) -> None:
         """Take the ends of the pipes."""
         loop = asyncio.get_running_loop()
-        reading, _ = await loop.connect_read_pipe(lambda: _Reading(self._take), os.fdopen(stdout, "rb", 0))
-        writing, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(stdin, "wb", 0))
-        self._transports = [reading, writing]
-        self._writing = writing
+        self._reading, _ = await loop.connect_read_pipe(lambda: _Reading(self._take), os.fdopen(stdout, "rb", 0))
+        self._writing, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(stdin, "wb", 0))
 
     def write(self, data: bytes) -> None:
         """Send to it; one that reads nothing is ended."""
@@ -96,9 +94,9 @@ class ServerProcess:
             how = f"it was ended by signal {-code}" if code < 0 else f"it ended with code {code}"
         except ServerError as error:
             how = error.message
-        for transport in self._transports:
-            transport.close()
-        if self._writing is not None:
+        if self._reading is not None:
+            self._reading.close()
+        if self._writing is not None and not self._writing.is_closing():
             self._writing.abort()
         lines = said.strip().splitlines()
         self._lost(f"{how}: {lines[-1].strip()}" if lines else how)

@@ -57,11 +57,17 @@ class SessionServers:
         except NotTextError as error:
             raise ToolError(error.code, f"{path} is no text") from error
 
-    async def found(self, path: str, text: str, seconds: float, *, saved: bool = False) -> tuple[Found, ...]:
+    async def found(
+        self, path: str, text: str, seconds: float, *, saved: bool = False, patient: bool = False
+    ) -> tuple[Found, ...]:
         """Return what each server of a file finds in it; one that fails or is silent says so in its place."""
         slots = [self._slots[server.name] for server in serving(self._servers, path)]
         await self._refresh(path)
-        return tuple(await asyncio.gather(*(self._found(slot, path, text, seconds, saved=saved) for slot in slots)))
+        return tuple(
+            await asyncio.gather(
+                *(self._found(slot, path, text, seconds, saved=saved, patient=patient) for slot in slots)
+            )
+        )
 
     def changed(self, path: str, *, made: bool) -> None:
         """Tell the servers that run of a file that was changed on the disk."""
@@ -83,7 +89,7 @@ class SessionServers:
             if server.does == "lint":
                 continue
             try:
-                return await self._slots[server.name].use(partial(_if_able, can, action), ASK_SECONDS)
+                return await self._slots[server.name].use(partial(_if_able, can, action), ASK_SECONDS, patient=True)
             except ServerError as error:
                 last = ServerError(error.code, f"{server.name}: {error.message}")
         raise last
@@ -92,12 +98,12 @@ class SessionServers:
         """End all servers, side by side."""
         await asyncio.gather(*(slot.close() for slot in self._slots.values()))
 
-    async def _found(self, slot: Slot, path: str, text: str, seconds: float, *, saved: bool) -> Found:
+    async def _found(self, slot: Slot, path: str, text: str, seconds: float, *, saved: bool, patient: bool) -> Found:
         async def look(running: RunningServer, left: float) -> Found:
             return Found(slot.server.name, await running.problems(path, text, left, saved=saved))
 
         try:
-            return await slot.use(look, seconds)
+            return await slot.use(look, seconds, patient=patient)
         except ServerError as error:
             return Found(slot.server.name, silent=error.message)
 

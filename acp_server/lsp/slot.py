@@ -45,6 +45,7 @@ class Slot:
         self._why: str | None = None
         self._starts = 0
         self._silences = 0
+        self._late = False
         self._closed = False
 
     @property
@@ -66,23 +67,28 @@ class Slot:
         self._starting = asyncio.ensure_future(self._start(before))
         self._starting.add_done_callback(_seen)
 
-    async def use(self, action: Callable[[RunningServer, float], Awaitable[T]], seconds: float) -> T:
+    async def use(
+        self, action: Callable[[RunningServer, float], Awaitable[T]], seconds: float, *, patient: bool = False
+    ) -> T:
         """Return what the action gives, which is told how many seconds it has; all is over in about `seconds`.
+
+        One that was silent the last time gets half a second, unless the caller is patient.
 
         Raises:
             ServerError: LSP_GONE, LSP_SILENT, LSP_REFUSED; the sentence is short and tells what is with the server.
         """
-        seconds = min(seconds, SHORT_SECONDS) if self._silences else seconds
+        seconds = min(seconds, SHORT_SECONDS) if self._late and not patient else seconds
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         try:
             running = await self._ready(seconds)
             result = await action(running, max(until - loop.time(), 0.1))
         except ServerError as error:
+            self._late = error.code in ("LSP_SILENT", "LSP_STARTING")
             if error.code == "LSP_SILENT":
                 await self._silent()
             raise ServerError(error.code, one_line(error.message, _REASON)) from error
-        self._silences = 0
+        self._silences, self._late = 0, False
         return result
 
     async def close(self) -> None:

@@ -100,7 +100,7 @@ class DiagnosticsTool(_LspTool):
         path = resolve(context.cwd, arguments.path)
         name = shown(path, context.cwd)
         text = await _text(servers, files, path)
-        found = await until(servers.found(path, text, ASK_SECONDS), context.cancel)
+        found = await until(servers.found(path, text, ASK_SECONDS, patient=True), context.cancel)
         if not found:
             raise _none(name)
         output: JsonObject = {"path": path, "problems": sum(len(one.problems) for one in found)}

@@ -38,7 +38,8 @@ class Play:
             settings += [f"{key} = {toml(given)}\n" for key, given in table.items()]
         self.stage.state.mkdir(exist_ok=True)
         (self.stage.state / "settings.toml").write_text("".join(settings), "utf-8")
-        self.client = self.stage.client(None, {**self.mock.environment("openai"), "PATH": path})
+        home = {"HOME": os.environ["HOME"]}  # where this Python may be, which some servers are started by
+        self.client = self.stage.client(None, {**self.mock.environment("openai"), **home, "PATH": path})
         self.mock.on_request = self.client.trace.poke
         self.client.initialize()
         self.session = self.client.new_session(self.stage.project)
@@ -98,18 +99,18 @@ MEND = edit("main.py", "area(1, 'two')", "area(1, 2)")
 def test_ty_and_ruff_tell_a_type_error_in_the_result_of_the_edit_that_made_it(play: Play) -> None:
     servers = {"ty": {"command": [beside("ty"), "server"]}, "ruff": {"command": [beside("ruff"), "server"]}}
     play.start(servers)
-    _, broken, imported, mended = play.run(READ, BREAK, edit("main.py", "\n\nsmall", "\nimport os\nsmall"), MEND)
+    _, broken, imported, mended = play.run(READ, BREAK, edit("main.py", "from lib", "import os\n\nfrom lib"), MEND)
     assert "Diagnostics of main.py (ty, ruff): 1 error\n" in broken
     assert "main.py:3:22 error: " in broken
     assert "[ty invalid-argument-type]" in broken
     assert "Diagnostics of main.py (ty, ruff): 1 error, 1 warning\n" in imported
-    assert "main.py:2:8 warning: " in imported
+    assert "main.py:1:8 warning: " in imported
     assert "[Ruff F401]" in imported
     assert "(ty, ruff): 1 warning" in mended
     definition, references, hover, outline, search, checked = play.run(
-        call("definition", path="main.py", name="area", line=4),
+        call("definition", path="main.py", name="area", line=6),
         call("references", path="lib.py", name="area"),
-        call("hover", path="main.py", name="area", line=3),
+        call("hover", path="main.py", name="area", line=5),
         call("symbols", path="main.py"),
         call("symbols", query="area"),
         call("diagnostics", path="main.py"),
@@ -117,12 +118,108 @@ def test_ty_and_ruff_tell_a_type_error_in_the_result_of_the_edit_that_made_it(pl
     assert definition == "lib.py:1:5  def area(width: int, height: int) -> int:"
     assert [line.split("  ")[0] for line in references.splitlines()] == [
         "lib.py:1:5",
-        "main.py:1:17",
-        "main.py:3:14",
-        "main.py:4:14",
+        "main.py:3:17",
+        "main.py:5:14",
+        "main.py:6:14",
     ]
     assert "width: int" in hover
     assert "small" in outline
     assert "large" in outline
     assert "lib.py:1" in search
     assert "F401" in checked
+
+
+def test_basedpyright_pushes_and_typescript_pulls(play: Play) -> None:
+    (play.stage.project / "tsconfig.json").write_text('{"compilerOptions": {"strict": true}}', "utf-8")
+    (play.stage.project / "lib.ts").write_text("export const area = (w: number, h: number): number => w * h\n", "utf-8")
+    (play.stage.project / "main.ts").write_text("import { area } from './lib'\nconsole.log(area(1, 2))\n", "utf-8")
+    servers: dict[str, Obj] = {
+        "basedpyright": {"command": [beside("basedpyright-langserver"), "--stdio"]},
+        "typescript": {"command": [native_typescript(), "--lsp", "--stdio"]},
+    }
+    play.start(servers)
+    script = edit("main.ts", "area(1, 2)", "area(1, 'two')")
+    _, python, _, typescript, uses = play.run(
+        READ, BREAK, call("read", path="main.ts"), script, call("references", path="lib.ts", name="area")
+    )
+    assert "Diagnostics of main.py (basedpyright): 1 error\n" in python
+    assert "main.py:3:22 error: " in python
+    assert "Diagnostics of main.ts (typescript): 1 error\n" in typescript
+    assert "main.ts:2:21 error: " in typescript
+    assert [line.split("  ")[0] for line in uses.splitlines()] == ["lib.ts:1:14", "main.ts:1:10", "main.ts:2:13"]
+    assert {"diagnostics", "definition", "references", "hover", "symbols"} <= set(play.offered())
+
+
+def native_typescript() -> str:
+    """Return the program itself, which needs no Node."""
+    (found,) = (node.modules() / "@typescript").glob("*/lib/tsc")
+    return str(found)
+
+
+def test_without_a_server_there_are_no_tools_and_results_are_as_ever(play: Play) -> None:
+    play.start({})
+    _, broken = play.run(READ, BREAK)
+    assert "Diagnostics" not in broken
+    assert {"diagnostics", "definition", "references", "hover", "symbols"}.isdisjoint(play.offered())
+
+
+def test_a_program_of_the_workspace_is_no_server(play: Play) -> None:
+    folder = play.stage.project / "bin"
+    folder.mkdir()
+    planted = folder / "ty"
+    planted.write_text(f"#!/bin/sh\ntouch {play.stage.root}/planted\n", "utf-8")
+    planted.chmod(0o755)
+    play.start({}, path=f"{folder}:/usr/bin:/bin")
+    _, broken = play.run(READ, BREAK)
+    assert "[ty: there is no program 'ty']" in broken
+    assert not (play.stage.root / "planted").exists()
+
+
+def test_servers_that_hang_and_die_cost_a_bounded_wait_and_are_named(play: Play) -> None:
+    play.start({"hung": fake(on_start="hang"), "dead": fake(on_start="crash")}, wait=1)
+    begun = time.monotonic()
+    _, *told = play.run(READ, edit("main.py", "small: int", "wrong: int"), edit("main.py", "large: int", "big: int"))
+    assert time.monotonic() - begun < WAIT
+    for one in told:
+        assert one.startswith("Edited main.py in 1 place:")
+        assert "[hung: it has not started within " in one
+        assert "[dead: it " in one
+    (refused,) = play.run(call("diagnostics", path="README.md"))
+    assert refused.startswith("Error: there is no language server for ")
+
+
+def test_a_server_writes_nothing_and_leaves_nothing(play: Play) -> None:
+    play.start({"fake": fake(on_start="children", push="versions")})
+    play.run(READ, edit("main.py", "small: int", "wrong: int"))
+    assert len(processes()) >= 2
+    play.client.result("session/close", {"sessionId": play.session})
+    assert gone()
+    assert sorted(path.name for path in play.stage.project.iterdir()) == ["lib.py", "main.py"]
+
+
+def test_a_server_ends_with_a_process_that_is_killed(play: Play) -> None:
+    play.start({"fake": fake(on_start="children", push="versions")})
+    play.run(READ, edit("main.py", "small: int", "wrong: int"))
+    assert len(processes()) >= 2
+    play.client.agent.signal("KILL")
+    assert gone()
+
+
+def processes() -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"acp-fake-child" in words or b"fake_language" in words:
+                found.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
+    return found
+
+
+def gone() -> bool:
+    end = time.monotonic() + WAIT
+    while processes() and time.monotonic() < end:
+        time.sleep(0.05)
+    return not processes()
