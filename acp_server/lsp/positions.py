@@ -47,12 +47,13 @@ def find_name(lines: Sequence[str], name: str, line: int | None) -> Place | None
     Of a dotted name the last part counts.
     """
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    for number in _numbers(len(lines), line):
-        found = word.search(lines[number])
-        at = found.start() if found is not None else lines[number].find(name)
-        if at >= 0:
-            last = max(name.rfind(mark) for mark in (".", ":", ">")) + 1
-            return Place(number, to_unit(lines[number], at + (last if last < len(name) else 0)))
+    for pattern in (word, re.compile(re.escape(name))):
+        for number in _numbers(len(lines), line):
+            found = pattern.search(lines[number])
+            if found is not None:
+                last = max(name.rfind(mark) for mark in (".", ":", ">")) + 1
+                start = found.start() + (last if last < len(name) else 0)
+                return Place(number, to_unit(lines[number], start))
     return None
 
 

@@ -157,5 +157,6 @@ def _problem(item: types.Diagnostic, lines: Sequence[str], name: str) -> Problem
     line = lines[start.line] if start.line < len(lines) else ""
     severity = SEVERITIES[item.severity.value - 1] if item.severity is not None else "error"
     code = "" if item.code is None else str(item.code)
-    message = item.message if isinstance(item.message, str) else item.message.value
-    return Problem(start.line + 1, to_character(line, start.character), severity, message, item.source or name, code)
+    return Problem(
+        start.line + 1, to_character(line, start.character), severity, item.message, item.source or name, code
+    )

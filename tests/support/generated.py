@@ -74,10 +74,11 @@ def tools_text() -> str:
 
 
 def lsp_tools_text() -> str:
-    async def none(_context: ToolContext) -> tuple[SessionServers, Files]:
-        raise AssertionError("a description opens nothing")
+    return _described(lsp_tools(no_servers))
 
-    return _described(lsp_tools(none))
+
+async def no_servers(_context: ToolContext) -> tuple[SessionServers, Files]:
+    raise AssertionError("a description opens nothing")
 
 
 def _described(tools: Sequence[AnyTool]) -> str:

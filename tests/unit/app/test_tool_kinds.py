@@ -10,7 +10,9 @@ import pytest
 from acp_server.acp.tool_cards import KINDS
 from acp_server.app.machine import Machine
 from acp_server.app.tool_states import ToolStates, standard_tools
+from acp_server.lsp.tools import lsp_tools
 from acp_server.tools.tool import AnyTool
+from tests.support.generated import no_servers
 
 SAMPLES: dict[str, dict[str, Any]] = {
     "read": {"path": "a"},
@@ -25,6 +27,11 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "job_list": {},
     "job_output": {"job": "job-1"},
     "job_stop": {"job": "job-1"},
+    "diagnostics": {"path": "a"},
+    "definition": {"path": "a", "name": "b"},
+    "references": {"path": "a", "name": "b"},
+    "hover": {"path": "a", "name": "b"},
+    "symbols": {"path": "a"},
 }
 
 
@@ -32,7 +39,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
 def test_the_kinds_are_those_of_the_tools(in_editor: bool) -> None:
     def kinds() -> Iterator[tuple[str, str]]:
         tool: AnyTool
-        for tool in standard_tools(ToolStates(Machine({})), in_editor=in_editor):
+        for tool in (*standard_tools(ToolStates(Machine({})), in_editor=in_editor), *lsp_tools(no_servers)):
             yield tool.name, tool.card(tool.arguments.model_validate(SAMPLES[tool.name]), "/p").kind
 
     assert dict(kinds()) == dict(KINDS)

@@ -117,9 +117,8 @@ async def test_one_that_is_silent_is_waited_for_less_and_then_ended(
         return None
 
     await server.use(nothing, LONG)  # it has started
-    said = []
-    for number in range(slot.MOST_SILENCES):
-        said.append(await refusal(server.use(looking(tmp_path, f"wrong = {number}"), SHORT)))
+    texts = [f"wrong = {number}" for number in range(slot.MOST_SILENCES)]
+    said = [await refusal(server.use(looking(tmp_path, text), SHORT)) for text in texts]
     assert [code for code, _ in said] == ["LSP_SILENT"] * slot.MOST_SILENCES
     assert all(sentence.startswith(words) for _, sentence in said)
     assert server.running is None
