@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -27,7 +28,7 @@ class Play:
     """One client in `auto`, with a model that answers by script."""
 
     def __init__(self, stage: Stage, mock: MockLlm) -> None:
-        self.stage, self.mock = stage, mock
+        self.stage, self.mock, self.word = stage, mock, uuid.uuid4().hex
         stage.secrets.append(KEY)
 
     def start(self, servers: Mapping[str, Obj], *, path: str = "/usr/bin:/bin", wait: int = WAIT) -> None:
@@ -189,23 +190,24 @@ def test_servers_that_hang_and_die_cost_a_bounded_wait_and_are_named(play: Play)
 
 
 def test_a_server_writes_nothing_and_leaves_nothing(play: Play) -> None:
-    play.start({"fake": fake(on_start="children", push="versions")})
+    play.start({"fake": fake(on_start="children", push="versions", word=play.word)})
     play.run(READ, edit("main.py", "small: int", "wrong: int"))
-    assert len(processes()) >= 2
+    assert len(processes(play.word)) >= 3
     play.client.result("session/close", {"sessionId": play.session})
-    assert gone()
+    assert gone(play.word)
     assert sorted(path.name for path in play.stage.project.iterdir()) == ["lib.py", "main.py"]
 
 
 def test_a_server_ends_with_a_process_that_is_killed(play: Play) -> None:
-    play.start({"fake": fake(on_start="children", push="versions")})
+    play.start({"fake": fake(on_start="children", push="versions", word=play.word)})
     play.run(READ, edit("main.py", "small: int", "wrong: int"))
-    assert len(processes()) >= 2
+    assert len(processes(play.word)) >= 3
     play.client.agent.signal("KILL")
-    assert gone()
+    assert gone(play.word)
 
 
-def processes() -> list[str]:
+def processes(word: str) -> list[str]:
+    """Return the processes that have the word in their command: a server, and what it started."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -213,13 +215,13 @@ def processes() -> list[str]:
                 words = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if b"acp-fake-child" in words or b"fake_language" in words:
+            if word.encode() in words:
                 found.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
     return found
 
 
-def gone() -> bool:
+def gone(word: str) -> bool:
     end = time.monotonic() + WAIT
-    while processes() and time.monotonic() < end:
+    while processes(word) and time.monotonic() < end:
         time.sleep(0.05)
-    return not processes()
+    return not processes(word)

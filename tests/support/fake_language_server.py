@@ -53,7 +53,7 @@ def misbehave(moment: str) -> None:
             time.sleep(3600)
         case "children":
             for deaf in ("", "trap '' TERM HUP; "):
-                command = f"{deaf}exec -a acp-fake-child sleep 3600"
+                command = f"{deaf}exec -a {TOLD['word']} sleep 3600"
                 subprocess.Popen(["/bin/bash", "-c", command], start_new_session=True)
 
 
