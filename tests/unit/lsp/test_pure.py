@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -147,3 +149,15 @@ def test_the_files_that_a_call_changed_are_those_of_its_diffs() -> None:
     meta = json.loads(json.dumps({"card": {"title": "t", "kind": "edit", "diffs": diffs}}))
     assert changed_files(meta) == (Changed("/a", ("2", "5"), made=False), Changed("/b", ("3",), made=True))
     assert (changed_files(None), changed_files({"card": {"title": "t"}})) == ((), ())
+
+
+def test_describing_the_tools_loads_neither_pygls_nor_pydantic() -> None:
+    code = (
+        "import sys; from types import SimpleNamespace as Any;"
+        "from acp_server.app.parts.lsp import _Lsp;"
+        "table = {'command': ['gopls'], 'languages': {'.go': 'go'}};"
+        "tools = _Lsp(Any(machine=None, environment={'PATH': '/usr/bin'}), {'gopls': table}, 5.0).describe();"
+        "print(len(tools), [name for name in ('pygls', 'lsprotocol', 'attrs', 'pydantic') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "5 []\n"
