@@ -64,6 +64,11 @@ class Decoder(Protocol):
     After the first FinishChunk it gives nothing more. Block indexes count from 0 in order of appearance.
     """
 
+    @property
+    def ended(self) -> bool:
+        """Return whether the answer has said why it ends, though more may come."""
+        ...
+
     def feed(self, event: SseEvent) -> Sequence[StreamChunk]:
         """Return the chunks of one event."""
         ...
@@ -127,6 +132,10 @@ class HttpAnswer(Protocol):
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Iterate over the body, content encoding undone; raise LlmError TRANSPORT or TIMEOUT."""
+        ...
+
+    def hurry(self) -> None:
+        """Let a short silence count as TIMEOUT from here on (HttpLimits.ending); not while a chunk is waited for."""
         ...
 
     async def close(self, *, spent: bool = False) -> None:

@@ -27,6 +27,11 @@ FIELDS: Final = frozenset((b":", b"d", b"e", b"i", b"r"))
 class Body(Protocol):
     """One answer's body being read."""
 
+    @property
+    def ended(self) -> bool:
+        """Return whether the answer has said why it ends, though more may come."""
+        ...
+
     def feed(self, data: bytes) -> Sequence[StreamChunk]:
         """Return the chunks that these bytes complete; raise LlmError MALFORMED_RESPONSE or TIMEOUT."""
         ...
@@ -68,6 +73,11 @@ class UnreadBody:
         self._held = b""
         self._body: Body | None = None
 
+    @property
+    def ended(self) -> bool:
+        """See Body."""
+        return self._body is not None and self._body.ended
+
     def feed(self, data: bytes) -> Sequence[StreamChunk]:
         """See Body; raise LlmError INVALID_RESPONSE for a web page."""
         if self._body is not None:
@@ -105,6 +115,11 @@ class EventBody:
         self._sse = SseDecoder()
         self._silent = True
 
+    @property
+    def ended(self) -> bool:
+        """See Body."""
+        return self._decoder.ended
+
     def feed(self, data: bytes) -> Sequence[StreamChunk]:
         """See Body."""
         if data:
@@ -133,6 +148,7 @@ class DocumentBody:
     """One JSON document where a stream was promised."""
 
     __slots__ = ("_decoder", "_limit", "_parts", "_size")
+    ended = False
 
     def __init__(self, decoder: Decoder, limit: int) -> None:
         self._decoder = decoder
@@ -169,6 +185,7 @@ class RefusalBody:
     """What an answer with an error status says; a body that is too long or breaks off is told as far as it came."""
 
     __slots__ = ("_data", "_limit", "_read")
+    ended = False
 
     def __init__(self, read: Callable[[bytes], LlmFailure], limit: int) -> None:
         self._read = read

@@ -185,6 +185,10 @@ class HttpxAnswer:
             if unfolded := self._inflate.feed(data):
                 return unfolded
 
+    def hurry(self) -> None:
+        """See HttpAnswer."""
+        self._watch.shorten(self._transport.limits.ending)
+
     async def close(self, *, spent: bool = False) -> None:
         """See HttpAnswer."""
         self._watch.close()

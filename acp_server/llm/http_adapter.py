@@ -106,6 +106,8 @@ class HttpAdapter:
             try:
                 async for data in answer.chunks():
                     chunks = body.feed(data)
+                    if body.ended:
+                        answer.hurry()
                     if not chunks:
                         progress.stalled()
                         continue

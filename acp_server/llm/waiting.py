@@ -83,6 +83,14 @@ class Watch:
             if self._expired:
                 raise TimeoutError from _cause(error)
 
+    def shorten(self, seconds: float) -> None:
+        """Let each wait from the next one on last so long at most; not inside of a wait."""
+        if self._seconds is None or seconds < self._seconds:
+            self._seconds = seconds
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
     def close(self) -> None:
         """Let go of the token and the timer; harmless when done before."""
         self._undo()

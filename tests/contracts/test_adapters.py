@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from acp_server.base.cancel import BY_USER, CancelToken
+from acp_server.llm.limits import HttpLimits
 from acp_server.llm.retry import RetryPolicy, plan_retry
 from acp_server.messages.blocks import (
     Block,
@@ -407,6 +408,16 @@ async def test_silence_is_given_up(mock: MockLlm, provider: str, said_before: st
         heard = await model.ask(request(provider, HELLO))
     assert heard.failure == "TIMEOUT"
     assert heard.words == said_before
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_server_that_says_the_end_and_stays_is_left_soon(mock: MockLlm, provider: str) -> None:
+    events, _ = stream_of(provider, "All said.", 2)
+    whole = b"".join(event for event in events if b"[DONE]" not in event and b"message_stop" not in event)
+    scripted(mock, Playback([whole], ending="stall"))
+    async with adapters(mock, limits=HttpLimits(silence=600, ending=0.2)) as model:
+        heard = await model.ask(request(provider, HELLO))
+    assert (heard.failure, heard.words) == (None, "All said.")
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

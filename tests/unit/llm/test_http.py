@@ -218,6 +218,19 @@ async def test_silence_in_the_middle_is_given_up() -> None:
         await server.hung_up.wait()
 
 
+async def test_a_hurried_body_waits_less() -> None:
+    answer = silent_after(STREAM, b"2\r\nhi\r\n")
+    async with driver(answer, limits=HttpLimits(silence=600, ending=0.05)) as (transport, server):
+        found = await transport.post(request(server.url), CancelToken())
+        parts = found.chunks()
+        assert await anext(parts) == b"hi"
+        found.hurry()
+        with pytest.raises(LlmError) as caught:
+            await anext(parts)
+        await found.close()
+    assert caught.value.code == "TIMEOUT"
+
+
 @pytest.mark.parametrize("parts", [(), (STREAM,), (STREAM, b"2\r\nhi\r\n")], ids=["no head", "no body", "mid-body"])
 async def test_cancellation_closes_the_socket(parts: tuple[bytes, ...]) -> None:
     reached = asyncio.Event()

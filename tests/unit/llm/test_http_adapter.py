@@ -33,6 +33,10 @@ class WordDecoder:
         self.whole = False
         self.done = False
 
+    @property
+    def ended(self) -> bool:
+        return self.whole
+
     def feed(self, event: SseEvent) -> Sequence[StreamChunk]:
         if event.data == "END":
             self.done = True
@@ -81,6 +85,7 @@ class FakeAnswer:
         self.headers = headers
         self.parts = parts
         self.closed: list[bool] = []
+        self.hurried = False
 
     async def chunks(self) -> AsyncIterator[bytes]:
         for part in self.parts:
@@ -90,6 +95,9 @@ class FakeAnswer:
                 await asyncio.sleep(part)
             else:
                 yield part
+
+    def hurry(self) -> None:
+        self.hurried = True
 
     async def close(self, *, spent: bool = False) -> None:
         self.closed.append(spent)
@@ -154,6 +162,16 @@ async def test_a_stream_ends_with_its_finish_and_its_connection_is_kept() -> Non
     transport = FakeTransport(b"data: a\n\ndata: ", b"b\n\ndata: END\n\ndata: late\n\n", OSError("not read"))
     assert await chunks_of(transport) == [TextDelta(0, "a"), TextDelta(0, "b"), STOP]
     assert transport.answer.closed == [True]
+
+
+async def test_a_server_that_stays_on_the_line_after_the_end_is_not_waited_for() -> None:
+    silence = LlmError("TIMEOUT", "Nothing came.")
+    transport = FakeTransport(b"data: a\n\n", b"data: b+\n\n", silence)
+    assert await chunks_of(transport) == [TextDelta(0, "a"), TextDelta(0, "b+"), STOP]
+    assert transport.answer.hurried
+    early = FakeTransport(b"data: a\n\n", silence)
+    assert await failure_of(early) == ("TIMEOUT", "Nothing came.")
+    assert not early.answer.hurried
 
 
 async def test_a_stream_may_end_without_its_last_blank_line_or_end_mark() -> None:

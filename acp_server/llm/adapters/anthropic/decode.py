@@ -51,6 +51,11 @@ class AnthropicDecoder:
         self._counts: dict[str, int] = {}
         self._reason = ""
 
+    @property
+    def ended(self) -> bool:
+        """See Decoder."""
+        return bool(self._reason)
+
     def feed(self, event: SseEvent) -> Sequence[StreamChunk]:
         """Return the chunks of one event; its type stands in the payload, else in the event's name."""
         out: list[StreamChunk] = []

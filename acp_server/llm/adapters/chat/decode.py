@@ -54,6 +54,11 @@ class ChatDecoder:
         self._details: list[JsonValue] = []
         self._refused = False
 
+    @property
+    def ended(self) -> bool:
+        """See Decoder."""
+        return bool(self._reason)
+
     def feed(self, event: SseEvent) -> Sequence[StreamChunk]:
         """Return the chunks of one event."""
         out: list[StreamChunk] = []

@@ -38,6 +38,11 @@ class ResponsesDecoder:
         self._items = Items(self._answer, CallIds(options.messages))
         self._refused = False
 
+    @property
+    def ended(self) -> bool:
+        """See Decoder: the event that says why is the last one."""
+        return self._answer.done
+
     def feed(self, event: SseEvent) -> Sequence[StreamChunk]:
         """Return the chunks of one event; its type stands in the payload, else in the event's name."""
         out: list[StreamChunk] = []
