@@ -22,7 +22,8 @@ SHOWN: Final = 60
 """Characters of a message that are shown."""
 _LISTED: Final = 10
 _FILES: Final = 100
-_MOST_BACK: Final = 100_000
+_MOST_BACK: Final = 99_999
+_DIGITS: Final = 6
 _WHAT: Final = {"restore": "goes back to what it was", "delete": "is deleted", "create": "is made again"}
 _DONE: Final = {"restore": "is what it was before", "delete": "is deleted", "create": "is there again"}
 
@@ -65,7 +66,7 @@ def read_words(args: str) -> Asked | None:
             return Asked(Order(files=files), go)
         case ["back"]:
             return Asked(Order(redo=True, files=files), go)
-        case [number] if number.isascii() and number.isdigit() and 0 < int(number[:7]) <= _MOST_BACK:
+        case [number] if number.isascii() and number.isdigit() and len(number) < _DIGITS and int(number):
             return Asked(Order(back=int(number), files=files), go)
     return None
 
