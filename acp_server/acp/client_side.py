@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from acp_server.acp.offered import Offered
+from acp_server.acp.questions import Questions
 from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonObject, JsonValue
@@ -19,6 +20,8 @@ from acp_server.jsonrpc.errors import METHOD_NOT_FOUND, RemoteError, RequestTime
 from acp_server.jsonrpc.peer import Peer
 from acp_server.tools.client_side import (
     ClientFailedError,
+    Inquiry,
+    Reply,
     Terminal,
     TerminalCommand,
     TerminalExit,
@@ -38,7 +41,7 @@ class AcpClient:
     """See ClientSide: one session of one client.
 
     `spelled` gives a canonical path as the client named the session's directory, so that it finds its own buffers.
-    `show` puts a terminal into the card of a call.
+    `show` puts a terminal into the card of a call; `wire_id` gives the id under which the client knows one.
     """
 
     def __init__(
@@ -49,12 +52,14 @@ class AcpClient:
         *,
         spelled: Callable[[str], str],
         show: Callable[[str, str], None],
+        wire_id: Callable[[str], str],
     ) -> None:
         self._peer = peer
         self._session_id = session_id
         self._offered = offered
         self._spelled = spelled
         self._show = show
+        self._questions = Questions(peer, session_id, offered, wire_id)
         self._patience = READ_SECONDS
         self._lacking: set[str] = set()
         """Methods that were offered and answered with "method not found"."""
@@ -126,6 +131,10 @@ class AcpClient:
         terminal = self._terminal(_result_of(creating))
         self._show(call_id, terminal.id)
         return terminal
+
+    async def ask(self, inquiry: Inquiry, call_id: str, cancel: CancelToken) -> Reply:
+        """See ClientSide."""
+        return await self._questions.ask(inquiry, call_id, cancel)
 
     def _terminal(self, result: Mapping[str, Any]) -> AcpTerminal:
         ident = result.get("terminalId")

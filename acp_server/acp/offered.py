@@ -19,6 +19,8 @@ class Offered:
     """Whether it draws terminals from `_meta` of tool calls (clause TM-10)."""
     notices: bool = False
     compactions: bool = False
+    forms: bool = False
+    """Whether it shows forms (clause E-01)."""
 
 
 NOTHING: Final = Offered()
@@ -27,6 +29,7 @@ NOTHING: Final = Offered()
 def read_offered(given: Mapping[str, Any]) -> Offered:
     """Return what the params of `initialize` offer."""
     capabilities = _object(given.get("clientCapabilities"))
+    asking = _object(capabilities.get("elicitation"))
     files, meta, session = (_object(capabilities.get(key)) for key in ("fs", "_meta", "session"))
     return Offered(
         reads=files.get("readTextFile") is True,
@@ -35,6 +38,7 @@ def read_offered(given: Mapping[str, Any]) -> Offered:
         terminal_meta=meta.get("terminal_output") is True,
         notices=isinstance(session.get("notices"), Mapping),
         compactions=isinstance(session.get("compaction"), Mapping),
+        forms=isinstance(asking.get("form"), Mapping),
     )
 
 

@@ -90,9 +90,9 @@ class Agent:
         """Let the message join whatever step comes next, without waking anybody."""
         self.inbox.insert("next-step", message)
 
-    def rename(self, title: str) -> None:
-        """Give the session the person's own title; raise ServerError when the log refuses."""
-        source = {"kind": "user"}
+    def rename(self, title: str, kind: str = "user") -> None:
+        """Give the session a title that somebody chose, the person themself; raise ServerError when the log refuses."""
+        source = {"kind": kind}
         self.session.append("session/title", {"title": title, "messageSeqs": [], "source": source})
         self._untitled = False
         if self._running is not None:

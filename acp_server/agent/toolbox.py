@@ -14,15 +14,15 @@ from acp_server.agent.services import NO_ATTACHMENTS
 from acp_server.agent.tools import CallPlace, ToolOutcome, failed
 from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
-from acp_server.base.json_value import FrozenObject, JsonObject, JsonValue
+from acp_server.base.json_value import JsonObject, JsonValue
 from acp_server.base.values import replace, value
 from acp_server.messages.blocks import TextBlock, ToolCallBlock
 from acp_server.sandbox.policy import Policy
-from acp_server.session.events import APPEND
 from acp_server.session.session import Session
 from acp_server.tools.arguments import read_arguments
 from acp_server.tools.beside import Beside
 from acp_server.tools.client_side import NO_CLIENT, ClientSide
+from acp_server.tools.remembering import facts_in
 from acp_server.tools.run import Limits, run_tool
 from acp_server.tools.tool import AnyTool, Card, Effect, ToolError, ToolResult, card_to_json
 
@@ -93,12 +93,7 @@ class _Context:
 
     def remembered(self, kind: str) -> Iterator[JsonObject]:
         """See ToolContext."""
-        for event in self.scene.session.events.milestones():
-            if event.type == "tool/result" and event.surface_op == APPEND:
-                kept: Any = event.data
-                for key in ("meta", "facts", kind):
-                    kept = kept.get(key) if isinstance(kept, Mapping) else None
-                yield from (fact for fact in kept or () if isinstance(fact, FrozenObject))
+        return facts_in(self.scene.session.events, kind)
 
 
 class ToolTable(Protocol):

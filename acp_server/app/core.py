@@ -17,6 +17,7 @@ from acp_server.agent.services import AgentServices
 from acp_server.app.clock import RandomIds, SystemClock, uniform
 from acp_server.app.components import Components
 from acp_server.app.composition import Composition
+from acp_server.app.family import Family, Kin
 from acp_server.app.front import Front
 from acp_server.app.journal import NewJournal, ReadOnlyJournal, StoredJournal, words_of
 from acp_server.app.limits import DEFAULT
@@ -89,8 +90,9 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
     pictures = Pictures(store.result)
     models = WarmUp(lambda: _load_models(tables, reachable, pictures))
     access = SessionAccess(store.result, log.report)
-    servers = McpSessions(environment, lambda: tables.mcp_servers.items, front.tell)
-    tables = Registries(environment, access, (servers.command(),), front.tell)
+    family = Family(front)
+    servers = McpSessions(environment, lambda: tables.mcp_servers.items, family.tell)
+    tables = Registries(environment, access, (servers.command(),), family.tell, family)
     composition = Composition(
         environment,
         Components(tables),
@@ -112,23 +114,24 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         ids,
         store=lambda: store.loaded if store.ready else None,
         reads_images=lambda config: reachable.info(config).reads_images,
-        front=front,
+        front=family,
         remember=lambda: (tables.consents.last or ConsentChoice()).remember,
         sandbox=lambda: tables.sandboxes.last or SandboxChoice(),
-        own=servers.tools,
+        own=lambda ident: servers.tools(family.root(ident)),
         readable=lambda: tuple(path for paths in tables.readable.items for path in paths()),
     )
-    tables.observers.add(SessionObserver(closed=tools.closed))
+    for closed in (tools.closed, family.closed):
+        tables.observers.add(SessionObserver(closed=closed))
 
     def services_for(session: Session, read_only: str | None) -> AgentServices:
-        journal = _journal(session, read_only, store, front)
+        journal = _journal(session, read_only, store, family)
         attachments = Remembered(journal, pictures)
 
         def runtime() -> Awaitable[LlmRuntime]:
-            return _runtime(models, tables, servers, session.id)
+            return _runtime(models, tables, servers, family.root(session.id))
 
         def tell(sentence: str) -> None:
-            front.tell(session.id, sentence)
+            family.tell(session.id, sentence)
 
         def undo(used: Callable[[], int | None]) -> Undo:
             from acp_server.agent.undo import Undo  # noqa: PLC0415 - not for the start path
@@ -163,6 +166,14 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         )
 
     registry = AgentRegistry(SessionStore(clock.now_ms, lambda error, _event: log.report(error)), services_for)
+    family.kin = Kin(
+        registry,
+        store.result,
+        clock,
+        ids,
+        depth=lambda: (tables.limits.last or DEFAULT).subagent_depth,
+        most=lambda: (tables.limits.last or DEFAULT).subagents,
+    )
     access.serve(tables.observers, tables.projections)
     registry.observe(created=access.opened, disposed=access.closed)
     return Core(environment, tables, composition, reachable, models, store, registry, pictures, clock, ids, servers)

@@ -219,6 +219,16 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="subagents",
+        component="acp_server.app.parts.subagents:subagents",
+        config={},
+    ),
+    Row(
+        id="asking",
+        component="acp_server.app.parts.asking:asking",
+        config={},
+    ),
+    Row(
         id="compaction",
         component="acp_server.app.parts.compaction:keeper",
         config={},

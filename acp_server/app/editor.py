@@ -49,11 +49,7 @@ class Editor:
         if self._peer is None:
             raise RuntimeError("a session asks before its connection is there")
 
-        def wire_id(call_id: str) -> str:
-            controller = None if self._sessions is None else self._sessions.get(session_id)
-            return call_id if controller is None else controller.wire_id(call_id)
-
-        return Permissions(self._peer, session_id, wire_id)
+        return Permissions(self._peer, session_id, partial(self._wire_id, session_id))
 
     def roots(self, session_id: str) -> tuple[str, ...]:
         """See Front."""
@@ -76,7 +72,12 @@ class Editor:
             if shown is not None:
                 shown.show_terminal(call_id, terminal_id)
 
-        return AcpClient(peer, session_id, lambda: sessions.offered, spelled=spelled, show=show)
+        wire_id = partial(self._wire_id, session_id)
+        return AcpClient(peer, session_id, lambda: sessions.offered, spelled=spelled, show=show, wire_id=wire_id)
+
+    def _wire_id(self, session_id: str, call_id: str) -> str:
+        controller = None if self._sessions is None else self._sessions.get(session_id)
+        return call_id if controller is None else controller.wire_id(call_id)
 
 
 def _spelled(cwd: str, real: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""How much and how long, as the settings say: steps of a turn, HTTP times, retries."""
+"""How much and how long, as the settings say: steps of a turn, sub-agents, HTTP times, retries."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ class Limits:
     max_steps: int = MAX_STEPS
     http: HttpLimits = HttpLimits()
     retry: RetryPolicy = RetryPolicy()
+    subagents: int = 8
+    """Sub-agents of one session that are at work at the same time."""
+    subagent_depth: int = 1
+    """How deep sub-agents may start others; 0 for none at all."""
 
 
 DEFAULT: Final = Limits()
+_COUNTS: Final = ("max_steps", "subagents", "subagent_depth")
 _TIMES: Final = ("connect", "first_byte", "silence", "progress")
 
 
@@ -31,4 +36,5 @@ def limits_of(config: Mapping[str, Any]) -> Limits:
         ServerError: INVALID_RETRY_POLICY, for values that contradict each other.
     """
     times: dict[str, Any] = {name: float(config[f"{name}_seconds"]) for name in _TIMES if f"{name}_seconds" in config}
-    return Limits(config.get("max_steps", MAX_STEPS), HttpLimits(**times), RetryPolicy(**config.get("retry", {})))
+    counts: dict[str, int] = {name: config[name] for name in _COUNTS if name in config}
+    return Limits(http=HttpLimits(**times), retry=RetryPolicy(**config.get("retry", {})), **counts)

@@ -14,6 +14,7 @@ from acp_server.agent.hooks import Execute, Hooks, PostTool, PreStep, PreTool, R
 from acp_server.agent.keeping import Keeper
 from acp_server.agent.services import Title
 from acp_server.agent.system_prompt import Section
+from acp_server.app.family import Family
 from acp_server.app.limits import Limits
 from acp_server.app.log_file import Level
 from acp_server.app.machine import Machine
@@ -107,6 +108,7 @@ class Registries:
     """Every table of one process. Where only one counts (a title, a store, limits), the last one added does.
 
     `services` are the slash commands of services that are no components; `tell` tells a session's person.
+    Without a `family` there are no sub-agents.
     """
 
     def __init__(
@@ -115,9 +117,11 @@ class Registries:
         sessions: SessionAccess,
         services: Sequence[Command] = (),
         tell: Callable[[str, str], None] = lambda _session_id, _sentence: None,
+        family: Family | None = None,
     ) -> None:
         self.tell = tell
         self.service_commands = services
+        self.family = family
         self.environment = environment
         self.machine = Machine(environment)
         self.session_access = sessions
@@ -216,6 +220,7 @@ class Parts:
         sessions: the live sessions and the stored ones.
         service_commands: slash commands of services that are no components.
         tell: tells the person of a session a sentence.
+        family: which sessions are sub-agents of which; None where there can be none.
     """
 
     def __init__(self, row: str, tables: Registries, undo: list[Undo]) -> None:
@@ -226,6 +231,7 @@ class Parts:
         self.service_commands = tables.service_commands
         self.tell = tables.tell
         self.commands_changed = tables.commands_changed
+        self.family = tables.family
         self.adapters = Adding(tables.adapters, undo)
         self.tools = Adding(tables.tools, undo)
         self.toolkits = Adding(tables.toolkits, undo)

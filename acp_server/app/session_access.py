@@ -17,6 +17,7 @@ from acp_server.base.registered import Registered
 from acp_server.base.values import value
 from acp_server.persistence.port import SessionPage, SessionPersistence
 from acp_server.session.events import SessionEvent
+from acp_server.session.log import EventLog
 
 if TYPE_CHECKING:
     from acp_server.session.projections import Projection
@@ -74,6 +75,11 @@ class SessionAccess:
     def hot(self) -> tuple[HotSession, ...]:
         """Return the live sessions, the oldest first."""
         return tuple(_seen(agent) for agent in self._agents.values())
+
+    def events(self, session_id: str) -> EventLog | None:
+        """Return the log of a live session, to be read alone; None for one that is not live."""
+        agent = self._agents.get(session_id)
+        return None if agent is None else agent.session.events
 
     async def cold(self, cwd: str | None = None, cursor: str | None = None, limit: int = 50) -> SessionPage:
         """Return a page of the stored sessions, the newest first, as the store lists them.

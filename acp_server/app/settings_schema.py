@@ -132,6 +132,12 @@ class Limits(Table):
     silence_seconds: Seconds | None = Field(None, description="Between two reads of an answer.")
     progress_seconds: Seconds | None = Field(None, description="Between two events of a stream.")
     retry: Retry | None = None
+    subagents: Annotated[int, Field(ge=1, le=64)] | None = Field(
+        None, description="Sub-agents of one session that are at work at the same time."
+    )
+    subagent_depth: Annotated[int, Field(ge=0, le=4)] | None = Field(
+        None, description="How deep sub-agents may start others; 0 for none at all."
+    )
 
 
 Ratio = Annotated[float, Field(gt=0, le=1)]
@@ -435,6 +441,8 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.models:scripted": Nothing,
     f"{_PARTS}.tools:standard": Tools,
     f"{_PARTS}.lsp:servers": Lsp,
+    f"{_PARTS}.subagents:subagents": Nothing,
+    f"{_PARTS}.asking:asking": Nothing,
     f"{_PARTS}.consent:consent": Consent,
     f"{_PARTS}.compaction:keeper": Compaction,
     f"{_PARTS}.consent:sandbox": Sandbox,

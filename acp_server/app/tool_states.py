@@ -18,6 +18,7 @@ from acp_server.sandbox.confine import Backend
 from acp_server.sandbox.process import BackgroundJobs, JobFacts
 from acp_server.sandbox.replacing import Version
 from acp_server.sandbox.roots import Roots
+from acp_server.session.log import EventLog
 from acp_server.tools.bash import BashTool
 from acp_server.tools.editor_files import EditorFiles
 from acp_server.tools.file_tools import file_tools
@@ -25,11 +26,12 @@ from acp_server.tools.files import FileAccess, SeenFiles
 from acp_server.tools.job_notices import JOBS, end_of_job
 from acp_server.tools.jobs import SessionJobs, how, job_tools
 from acp_server.tools.local_files import LocalFiles
-from acp_server.tools.remembering import SEEN, keep_before, seen_before, seen_fact
+from acp_server.tools.remembering import SEEN, facts_in, keep_before, seen_before, seen_fact
 from acp_server.tools.ripgrep import find_ripgrep
 from acp_server.tools.terminal_bash import TerminalBash
 from acp_server.tools.todo import TodoTool
 from acp_server.tools.tool import AnyTool, ToolContext
+from acp_server.tools.watching import CHANGES, Watch, words_of
 
 
 @value
@@ -48,6 +50,8 @@ class ToolStates:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._states: dict[str, _State] = {}
+        self._seen: dict[str, dict[str, Version]] = {}
+        self._watches: dict[str, Watch] = {}
         self._ending: set[asyncio.Future[None]] = set()
 
     @property
@@ -84,8 +88,34 @@ class ToolStates:
         told = Message(uuid.uuid4().hex, "user", (TextBlock(text),), PluginSource(JOBS, {}))
         return Enter((*entry.messages, told))
 
+    async def tell_changes(self, place: StepPlace, entry: Enter, log: EventLog | None) -> Enter:
+        """Add to a step which files others have changed since the model saw them; see hooks.PreStep."""
+        changed = await self._look(place.session_id, log)
+        if not changed:
+            return entry
+        text = await asyncio.to_thread(words_of, changed)
+        told = Message(uuid.uuid4().hex, "user", (TextBlock(text),), PluginSource(CHANGES, {}))
+        return Enter((*entry.messages, told))
+
+    async def settle_changes(self, session_id: str) -> None:
+        """Take what a call may have changed as changed by the model."""
+        await self._look(session_id, None)
+
+    async def _look(self, session_id: str, log: EventLog | None) -> list[str]:
+        watch = self._watches.get(session_id)
+        if watch is None:
+            if log is None:
+                return []
+            seen = self._seen[session_id] = dict(seen_before(facts_in(log, SEEN)))
+            watch = self._watches[session_id] = Watch(restored=True)
+        else:
+            seen = self._seen[session_id]
+        return await asyncio.to_thread(watch.changed, dict(seen)) if seen else []
+
     def closed(self, session_id: str) -> None:
         """Give back what a session held; its jobs end behind the back of the caller."""
+        self._watches.pop(session_id, None)
+        self._seen.pop(session_id, None)
         state = self._states.pop(session_id, None)
         if state is None:
             return
@@ -114,7 +144,10 @@ class ToolStates:
                 ended.append(end_of_job(job.id, job.title, how(job)))
 
             jobs = SessionJobs(BackgroundJobs(on_end=tell))
-            seen = dict(seen_before(context.remembered(SEEN)))
+            seen = self._seen.get(context.session_id)
+            if seen is None:
+                seen = self._seen[context.session_id] = dict(seen_before(context.remembered(SEEN)))
+                self._watches[context.session_id] = Watch(restored=True)
             state = _State(places, Roots(places), seen, jobs, ended)
             self._states[context.session_id] = state
         return state

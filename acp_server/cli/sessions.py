@@ -75,6 +75,7 @@ async def _run(given: argparse.Namespace) -> int:
 def _add_looking(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     listing = _verb(verbs, "list", list_sessions, "list sessions, newest first")
     listing.add_argument("--cwd", type=os.path.abspath, metavar="DIR", help="only those whose working directory is DIR")
+    listing.add_argument("--children", action="store_true", help="the sub-agents of each session below it")
     amount = listing.add_mutually_exclusive_group()
     amount.add_argument("--limit", type=_from(1), default=LISTED, metavar="N", help=f"at most N (default: {LISTED})")
     amount.add_argument("--all", action="store_true", help="every one")

@@ -25,7 +25,7 @@ from acp_server.cli.terminal import (
     visible,
 )
 from acp_server.persistence.lock import Owner
-from acp_server.persistence.port import SessionEntry
+from acp_server.persistence.port import Origin, SessionEntry
 from acp_server.persistence.recovery import Found
 from acp_server.persistence.summary import Summary, summarize
 
@@ -35,20 +35,50 @@ PAGE: Final = 200
 async def list_sessions(given: argparse.Namespace, files: SessionFiles) -> int:
     """Print the sessions that have events, newest first, and name on stderr those that cannot be listed; return 0."""
     entries = await _entries(files, given.cwd, None if given.all else given.limit)
+    family = [(entry, 0) for entry in entries]
+    if given.children:
+        family = with_children(entries, await _entries(files, given.cwd, None, "subagent"), orphans=given.all)
     if given.json:
-        print(json_text([_entry_json(entry) for entry in entries]))
-    elif entries:
-        sys.stdout.write(table([_entry_row(entry) for entry in entries]))
+        print(json_text([_entry_json(entry) for entry, _ in family]))
+    elif family:
+        sys.stdout.write(table([_entry_row(entry, depth) for entry, depth in family]))
     else:
         note(f"There is no session to list in {files.store.root}{'' if given.cwd is None else f' for {given.cwd}'}.")
     return 0
 
 
-async def _entries(files: SessionFiles, cwd: str | None, limit: int | None) -> list[SessionEntry]:
+def with_children(
+    entries: Sequence[SessionEntry], children: Sequence[SessionEntry], *, orphans: bool
+) -> list[tuple[SessionEntry, int]]:
+    """Return the sessions, each with its sub-agents below it and how deep it stands, the oldest of them first.
+
+    Those of sessions that are gone follow at the end when `orphans`.
+    """
+    below = dict[str | None, list[SessionEntry]]()
+    for child in sorted(children, key=lambda entry: (entry.created_at, entry.id)):
+        below.setdefault(child.parent_session, []).append(child)
+    family = list[tuple[SessionEntry, int]]()
+
+    def add(entry: SessionEntry, depth: int) -> None:
+        family.append((entry, depth))
+        for child in below.pop(entry.id, ()):
+            add(child, depth + 1)
+
+    for entry in entries:
+        add(entry, 0)
+    for child in children if orphans else ():
+        if child in below.get(child.parent_session, ()) and child.parent_session not in {one.id for one in children}:
+            add(child, 1)
+    return family
+
+
+async def _entries(
+    files: SessionFiles, cwd: str | None, limit: int | None, origin: Origin = None
+) -> list[SessionEntry]:
     entries, cursor = list[SessionEntry](), None
     while limit is None or len(entries) < limit:
         wanted = PAGE if limit is None else min(PAGE, limit - len(entries))
-        page = await files.persistence.list(cwd, cursor, wanted)
+        page = await files.persistence.list(cwd, cursor, wanted, origin=origin)
         for broken in page.broken:
             note(f"{broken.place} cannot be listed: {broken.reason}")
         entries += page.entries
@@ -58,9 +88,9 @@ async def _entries(files: SessionFiles, cwd: str | None, limit: int | None) -> l
     return entries
 
 
-def _entry_row(entry: SessionEntry) -> tuple[str, ...]:
+def _entry_row(entry: SessionEntry, depth: int = 0) -> tuple[str, ...]:
     cwd = ABSENT if entry.cwd is None else visible(entry.cwd)
-    return visible(entry.id), local_time(entry.updated_at), title_text(entry.title), cwd
+    return f"{'  ' * depth}{visible(entry.id)}", local_time(entry.updated_at), title_text(entry.title), cwd
 
 
 def _entry_json(entry: SessionEntry) -> JsonValue:
@@ -73,6 +103,7 @@ def _entry_json(entry: SessionEntry) -> JsonValue:
         "events": entry.events,
         "turns": entry.turns,
         "parent": entry.parent_session,
+        **({} if entry.origin is None else {"origin": entry.origin}),
     }
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from acp_server.base.errors import ServerError
 from acp_server.base.values import replace
 from acp_server.persistence import catalog_db as db
-from acp_server.persistence.catalog_db import CatalogDb, Row
+from acp_server.persistence.catalog_db import CatalogDb, Row, Wanted
 from acp_server.persistence.io_port import FileFacts, LogIo
 from acp_server.persistence.paths import CATALOG_NAME, LOG_NAMES, LogPlace, encode_segment, project_key
 from acp_server.persistence.port import PersistenceError
@@ -50,13 +50,15 @@ class Catalog:
         self._in_memory_until: int | None = None
         self._guard = Lock()
 
-    def page(self, cwd: str | None, after: tuple[int, str] | None, limit: int) -> tuple[list[Row], bool, list[Row]]:
+    def page(
+        self, cwd: str | None, after: tuple[int, str] | None, limit: int, origin: str | None = None
+    ) -> tuple[list[Row], bool, list[Row]]:
         """Return the rows of a page, whether more follow, and, for a first page, what cannot be listed."""
         try:
             self._io.facts(self._root)
         except FileNotFoundError:
             return [], False, []
-        return self._with_db(lambda connection: self._page(connection, cwd, after, limit))
+        return self._with_db(lambda connection: self._page(connection, (cwd, origin), after, limit))
 
     def note(self, place: LogPlace, header: SessionHeader, summary: Summary, facts: FileFacts | None = None) -> None:
         """Remember what is known of a session that this process has read, when its file had `facts`, or written."""
@@ -93,13 +95,13 @@ class Catalog:
                 return action(connection)
 
     def _page(
-        self, connection: sqlite3.Connection, cwd: str | None, after: tuple[int, str] | None, limit: int
+        self, connection: sqlite3.Connection, of: Wanted, after: tuple[int, str] | None, limit: int
     ) -> tuple[list[Row], bool, list[Row]]:
         self._follow_directories(connection)
         self._look_again(connection)
         rows: list[Row] = []
         for _ in range(_ROUNDS):
-            rows = db.page_of_rows(connection, cwd, after, limit + 1)
+            rows = db.page_of_rows(connection, of, after, limit + 1)
             if not self._refresh(connection, rows[:limit]):
                 break
         broken = db.rows_in_state(connection, "broken", RECHECKED) if after is None else []
@@ -211,6 +213,7 @@ def _good_row(place: LogPlace, header: SessionHeader, facts: FileFacts, empty: b
         facts.mtime_ns,
         facts.size,
         facts.inode,
+        origin=header.origin,
     )
 
 

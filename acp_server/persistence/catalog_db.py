@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from acp_server.base.values import fields_of, value
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 APPLICATION_ID: Final = 0x41435053
 MEMORY: Final = ":memory:"
 _BUSY_SECONDS: Final = 5.0
@@ -28,15 +28,19 @@ _TAKEN: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 RowState: TypeAlias = Literal["ok", "empty", "broken", "pending"]
 
+Wanted: TypeAlias = tuple[str | None, str | None]
+"""A working directory, None for all, and who made the sessions (port.Origin)."""
+
 _SCHEMA: Final = f"""
 create table sessions (
     project text not null, segment text not null, state text not null, id text not null, cwd text,
     created_at integer not null, parent text, encoding text not null, updated_ns integer not null,
     size integer not null, inode integer not null, title text, turns integer, events integer, reason text,
+    origin text,
     primary key (project, segment)
 ) without rowid;
-create index sessions_by_time on sessions (state, updated_ns desc, id);
-create index sessions_by_cwd on sessions (state, cwd, updated_ns desc, id);
+create index sessions_by_time on sessions (state, origin, updated_ns desc, id);
+create index sessions_by_cwd on sessions (state, origin, cwd, updated_ns desc, id);
 create table directories (path text primary key, mtime_ns integer not null) without rowid;
 pragma user_version = {SCHEMA_VERSION};
 pragma application_id = {APPLICATION_ID};
@@ -62,6 +66,7 @@ class Row:
     turns: int | None = None
     events: int | None = None
     reason: str | None = None
+    origin: str | None = None
 
 
 _COLUMNS: Final = ", ".join(Row.__match_args__)
@@ -164,11 +169,10 @@ def rows_in_state(connection: sqlite3.Connection, state: RowState, limit: int) -
     return [Row(*values) for values in connection.execute(statement, (state, limit))]
 
 
-def page_of_rows(
-    connection: sqlite3.Connection, cwd: str | None, after: tuple[int, str] | None, limit: int
-) -> list[Row]:
-    """Return up to `limit` good rows, newest first, that come after (updated_ns, id)."""
-    where, values = "state = 'ok'", list[object]()
+def page_of_rows(connection: sqlite3.Connection, of: Wanted, after: tuple[int, str] | None, limit: int) -> list[Row]:
+    """Return up to `limit` good rows of a working directory and an origin, newest first, after (updated_ns, id)."""
+    cwd, origin = of
+    where, values = "state = 'ok' and origin is ?", list[object]([origin])
     if cwd is not None:
         where += " and cwd = ?"
         values.append(cwd)

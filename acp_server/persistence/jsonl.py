@@ -22,7 +22,7 @@ from acp_server.persistence import opening
 from acp_server.persistence.attachments import get_attachment
 from acp_server.persistence.batches import Encoding
 from acp_server.persistence.catalog import Catalog
-from acp_server.persistence.catalog_db import Row
+from acp_server.persistence.catalog_db import Row, Wanted
 from acp_server.persistence.cursor import decode_cursor
 from acp_server.persistence.held_session import HeldSession
 from acp_server.persistence.io_port import LogIo
@@ -34,6 +34,7 @@ from acp_server.persistence.port import (
     Keeping,
     LoadedSession,
     ObservedSession,
+    Origin,
     PersistenceError,
     SalvageReport,
     SessionEntry,
@@ -146,12 +147,14 @@ class JsonlPersistence:
         for event in log.since(max(seq, 0)):
             yield event
 
-    async def list(self, cwd: str | None = None, cursor: str | None = None, limit: int = 50) -> SessionPage:
+    async def list(
+        self, cwd: str | None = None, cursor: str | None = None, limit: int = 50, *, origin: Origin = None
+    ) -> SessionPage:
         """See SessionPersistence."""
         after = None if cursor is None else decode_cursor(cursor)
         size = max(1, min(limit, LARGEST_PAGE))
         changed = [held.files for held in self._held.values() if held.files.summary != held.files.noted]
-        rows, more, broken = await self._run(lambda: self._page(changed, cwd, after, size))
+        rows, more, broken = await self._run(lambda: self._page(changed, (cwd, origin), after, size))
         entries = tuple(_entry(row, self._held.get(SessionId(row.id))) for row in rows)
         self._learn([row for row in rows if row.events is None and row.id not in self._held])
         return page_of(entries, rows, broken, more=more)
@@ -234,11 +237,11 @@ class JsonlPersistence:
             self._learning = self._run(lambda: learn(self._io, root, catalog, rows, lambda: self._stopping))
 
     def _page(
-        self, changed: Sequence[HeldSession], cwd: str | None, after: tuple[int, str] | None, limit: int
+        self, changed: Sequence[HeldSession], of: Wanted, after: tuple[int, str] | None, limit: int
     ) -> opening.CatalogPage:
         for files in changed:
             self._note_now(files)
-        return self._catalog.page(cwd, after, limit)
+        return self._catalog.page(of[0], after, limit, of[1])
 
     async def _note(self, files: HeldSession) -> None:
         if files.summary != files.noted:

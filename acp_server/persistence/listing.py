@@ -14,14 +14,16 @@ from acp_server.persistence.catalog_db import Row
 from acp_server.persistence.cursor import encode_cursor
 from acp_server.persistence.io_port import LogIo
 from acp_server.persistence.paths import CATALOG_NAME
-from acp_server.persistence.port import BrokenEntry, SessionEntry, SessionPage
+from acp_server.persistence.port import BrokenEntry, Origin, SessionEntry, SessionPage
 
 
 def entry_of(row: Row) -> SessionEntry:
     """Return a line of the list."""
     parent = None if row.parent is None else SessionId(row.parent)
     updated = row.updated_ns // 1_000_000
-    return SessionEntry(SessionId(row.id), row.cwd, row.created_at, updated, row.title, row.events, row.turns, parent)
+    counts = (row.title, row.events, row.turns)
+    origin: Origin = "subagent" if row.origin == "subagent" else None
+    return SessionEntry(SessionId(row.id), row.cwd, row.created_at, updated, *counts, parent, origin)
 
 
 def page_of(entries: Iterable[SessionEntry], rows: Sequence[Row], broken: Iterable[Row], *, more: bool) -> SessionPage:

@@ -17,6 +17,7 @@ from acp_server.persistence.port import (
     Keeping,
     LoadedSession,
     ObservedSession,
+    Origin,
     PersistenceError,
     SalvageReport,
     SessionEntry,
@@ -127,12 +128,13 @@ class MemoryPersistence:
         for event in self._stored(session_id).log.since(max(seq, 0)):
             yield event
 
-    async def list(self, cwd: str | None = None, cursor: str | None = None, limit: int = 50) -> SessionPage:
+    async def list(
+        self, cwd: str | None = None, cursor: str | None = None, limit: int = 50, *, origin: Origin = None
+    ) -> SessionPage:
         """See SessionPersistence."""
         after = (1, "") if cursor is None else decode_cursor(cursor)
-        ordered = sorted(
-            ((-kept.changed, session_id) for session_id, kept in self._kept.items() if len(kept.log)),
-        )
+        wanted = [(ident, kept) for ident, kept in self._kept.items() if kept.header.origin == origin and len(kept.log)]
+        ordered = sorted((-kept.changed, session_id) for session_id, kept in wanted)
         keys = [
             key
             for key in ordered
@@ -233,6 +235,7 @@ class MemoryPersistence:
             summary.events,
             summary.turns,
             kept.header.parent_session,
+            kept.header.origin,
         )
 
     def _require_absent(self, session_id: SessionId) -> None:

@@ -10,7 +10,7 @@ runs in worker threads, in order for one session.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
@@ -19,6 +19,9 @@ from acp_server.base.values import value
 from acp_server.session.events import SessionEvent
 from acp_server.session.header import SessionHeader
 from acp_server.session.log import EventLog
+
+Origin: TypeAlias = Literal["subagent"] | None
+"""Who made a session: a sub-agent's parent, or the person."""
 
 
 class ObservedSession(Protocol):
@@ -85,6 +88,7 @@ class SessionEntry:
     events: int | None = None
     turns: int | None = None
     parent_session: SessionId | None = None
+    origin: Origin = None
 
 
 @value
@@ -222,8 +226,12 @@ class SessionPersistence(Protocol):
         """
         ...
 
-    async def list(self, cwd: str | None = None, cursor: str | None = None, limit: int = 50) -> SessionPage:
+    async def list(
+        self, cwd: str | None = None, cursor: str | None = None, limit: int = 50, *, origin: Origin = None
+    ) -> SessionPage:
         """Return sessions that have events, newest `updated_at` first, of one `cwd` or of all.
+
+        Those of the person, or, with `origin`, those of sub-agents instead.
 
         A session that cannot be listed is named in `broken` of the first page and never stops the others.
 

@@ -102,6 +102,8 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "file/change": {"path": _NAME},
     "undo/start": {"undoId": _NAME, "kind": _UNDO, "first": _COUNT, "until": _COUNT, "of?": _NAME},
     "undo/end": {"undoId": _NAME, "done": _FLAG, "error?": _TEXT, "todos?": _LIST, "contextTokens?": _COUNT},
+    "question/asked": {"id": _NAME, "question": _NAME},
+    "question/answered": {"id": _NAME, "outcome": _NAME},
     "request/header": {"header": _OBJECT, "reason": _REASON},
     "request/context": {"provider": _NAME, "model": _NAME, "contextWindow?": _COUNT},
     "model/selected": {"provider": _NAME, "model": _NAME, "reasoningEffort?": _NAME},

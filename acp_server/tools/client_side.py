@@ -6,7 +6,7 @@ Refuses to decide which path may be asked for and which command may run: both ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 from acp_server.base.cancel import CancelToken
 from acp_server.base.errors import ServerError
@@ -78,6 +78,34 @@ class TerminalCommand:
     most_bytes: int
 
 
+@value
+class Choice:
+    """An answer to choose; `description` may be empty."""
+
+    label: str
+    description: str = ""
+
+
+@value
+class Inquiry:
+    """A question to the person. `several` is whether more than one of the choices may be taken."""
+
+    question: str
+    options: tuple[Choice, ...] = ()
+    several: bool = False
+
+
+ReplyKind: TypeAlias = Literal["answered", "declined", "dismissed", "as-text", "nobody"]
+
+
+@value
+class Reply:
+    """What became of a question: `as-text` when it has to be asked in words, `nobody` when no person is there."""
+
+    outcome: ReplyKind
+    answer: tuple[str, ...] = ()
+
+
 class ClientSide(Protocol):
     """What the client of one session offers at the moment."""
 
@@ -122,6 +150,14 @@ class ClientSide(Protocol):
         """
         ...
 
+    async def ask(self, inquiry: Inquiry, call_id: str, cancel: CancelToken) -> Reply:
+        """Put a question to the person, in the card of that call; return what became of it.
+
+        Raises:
+            Cancelled: the token was cancelled.
+        """
+        ...
+
 
 ClientOf = Callable[[str], ClientSide]
 """Gives the client side of a session by its id."""
@@ -150,6 +186,10 @@ class NoClient:
     ) -> Terminal:
         """See ClientSide."""
         raise ClientFailedError("There is no editor that has terminals.")
+
+    async def ask(self, inquiry: Inquiry, call_id: str, cancel: CancelToken) -> Reply:  # noqa: ARG002 - likewise
+        """See ClientSide."""
+        return Reply("nobody")
 
 
 NO_CLIENT: Final = NoClient()

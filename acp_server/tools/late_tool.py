@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 DESCRIPTIONS: Final = Path(__file__).with_name("standard_tools.json")
+TASK_DESCRIPTION: Final = Path(__file__).with_name("task_tools.json")
+ASK_DESCRIPTION: Final = Path(__file__).with_name("ask_tools.json")
 
 
 class LateTools:
@@ -58,6 +60,13 @@ class LateTool:
     def arguments(self) -> type[BaseModel]:
         """See Tool."""
         return self._find(self.name).arguments
+
+    @property
+    def seconds(self) -> float | None:
+        """Return how long a call may take (run.Limits); raise AttributeError where the tool does not say."""
+        found: Any = self._find(self.name)
+        seconds: float | None = found.seconds
+        return seconds
 
     def effect(self, arguments: Any, cwd: str) -> Effect:
         """See Tool."""

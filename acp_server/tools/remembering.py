@@ -6,12 +6,14 @@ its time, size and inode.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
-from acp_server.base.json_value import JsonObject
+from acp_server.base.json_value import FrozenObject, JsonObject
 from acp_server.sandbox.replacing import Version, digest_of
+from acp_server.session.events import APPEND
 from acp_server.session.file_changes import FILE_CHANGE, FileState, change_data
+from acp_server.session.log import EventLog
 from acp_server.tools.files import FileChange
 from acp_server.tools.tool import ToolContext
 
@@ -24,6 +26,16 @@ def seen_fact(path: str, version: Version) -> JsonObject:
     if version.digest is not None:
         return {"path": path, "size": version.size, "digest": version.digest}
     return {"path": path, "size": version.size, "mtime": str(version.mtime_ns), "inode": str(version.inode)}
+
+
+def facts_in(events: EventLog, kind: str) -> Iterator[FrozenObject]:
+    """Iterate over the facts of that kind that calls kept with their results, in order."""
+    for event in events.of_types(("tool/result",)):
+        if event.surface_op == APPEND:
+            kept: Any = event.data
+            for key in ("meta", "facts", kind):
+                kept = kept.get(key) if isinstance(kept, Mapping) else None
+            yield from (fact for fact in kept or () if isinstance(fact, FrozenObject))
 
 
 def seen_before(facts: Iterable[JsonObject]) -> Iterator[tuple[str, Version]]:

@@ -22,7 +22,10 @@ HEAD_SHARE: Final = 0.6
 
 @value
 class Limits:
-    """Seconds that a call may take, and that a cancelled one may go on."""
+    """Seconds that a call may take, and that a cancelled one may go on.
+
+    A tool that waits for somebody says so by an attribute `seconds`, None for as long as it takes.
+    """
 
     seconds: float = 600.0
     grace: float = 2.0
@@ -39,7 +42,7 @@ async def run_tool(tool: AnyTool, arguments: Any, context: ToolContext, limits: 
     unsubscribe = context.cancel.subscribe(cancelled.set)
     watching = asyncio.ensure_future(cancelled.wait())
     try:
-        await asyncio.wait([task, watching], timeout=limits.seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([task, watching], timeout=_seconds(tool, limits), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             await _end(task, limits.grace if context.cancel.cancelled else 0.0)
     finally:
@@ -52,6 +55,11 @@ async def run_tool(tool: AnyTool, arguments: Any, context: ToolContext, limits: 
         text = await _bounded_text(error.message, error.whole, context.beside)
         raise ToolError(error.code, text) from error
     return replace(result, content=await _bounded(result, context.beside))
+
+
+def _seconds(tool: AnyTool, limits: Limits) -> float | None:
+    seconds: float | None = getattr(tool, "seconds", limits.seconds)
+    return seconds
 
 
 async def _end(task: asyncio.Future[ToolResult], grace: float) -> None:

@@ -15,6 +15,7 @@ from acp_server.agent.network import REACHES
 from acp_server.agent.turns import EndKind
 from acp_server.base.cancel import CancelCause
 from acp_server.base.values import value
+from acp_server.tools.client_side import ReplyKind
 from acp_server.tools.tool import CardKind, EffectKind
 
 Words: TypeAlias = str | tuple[str, str]
@@ -52,7 +53,7 @@ _RESTORES: Final = ("seq", "the message that an undo took away and this one brin
 GROUPS: Final = (
     ("Conversation", ("user/message", "assistant/message", "assistant/chunk")),
     ("Turns and steps", ("turn/start", "turn/end", "step/start", "step/end")),
-    ("Tools", ("tool/call", "tool/result", "todo/write", "file/change")),
+    ("Tools", ("tool/call", "tool/result", "todo/write", "file/change", "question/asked", "question/answered")),
     (
         "Consent and modes",
         (
@@ -175,6 +176,23 @@ EVENTS: Final[Mapping[str, Event]] = {
             "error?": "why it is not done",
             "todos?": "the plan that holds from here on, where it is another one",
             "contextTokens?": "how many tokens the next request would have, as far as it is known",
+        },
+    ),
+    "question/asked": Event(
+        "A tool asks the person something. It is durable before the question goes out.",
+        {
+            "id": "names the question",
+            "callId": ("text", "the call that asks"),
+            "question": "what is asked",
+            "options?": ("list of texts", "the answers to choose from"),
+        },
+    ),
+    "question/answered": Event(
+        "The question is over. It is durable before the model reads on.",
+        {
+            "id": "the question",
+            "outcome": f"one of {_one_of((*get_args(ReplyKind), 'cancelled'))}",
+            "answer?": ("list of texts", "what the person chose or said"),
         },
     ),
     "permission/preset": Event(
@@ -339,5 +357,15 @@ EVENTS: Final[Mapping[str, Event]] = {
     "plan/mode": Event("Whether the session only plans.", {"active": "whether it does"}),
     "hook/invoked": Event("A hook was run.", {}),
     "hook/result": Event("What a hook gave.", {}),
-    "subagent/descriptor": Event("What a child session is for.", {}),
+    "subagent/descriptor": Event(
+        "What a sub-agent is for. It stands in the sub-agent's own log, before its first turn.",
+        {
+            "version": ("number", "2"),
+            "mode": ("text", "`spawn`, or `fork` where it was to begin with its parent's turns"),
+            "label": ("text", "what it is about, as its parent's model named it"),
+            "callId": ("text", "the call in the parent's log that started it"),
+            "provider": ("text", "the provider of its model"),
+            "model": ("text", "its model"),
+        },
+    ),
 }

@@ -7,6 +7,7 @@ import pprint
 from collections.abc import Sequence
 from pathlib import Path
 
+from acp_server.app.delegation import Delegation
 from acp_server.app.layers import TEMPLATES, bundle_rows
 from acp_server.app.machine import Machine
 from acp_server.app.row import Row
@@ -15,8 +16,10 @@ from acp_server.app.tool_states import ToolStates, standard_tools
 from acp_server.lsp.descriptions import DESCRIPTIONS as LSP_DESCRIPTIONS
 from acp_server.lsp.session import SessionServers
 from acp_server.lsp.tools import lsp_tools
+from acp_server.tools.ask import AskTool
 from acp_server.tools.files import Files
-from acp_server.tools.late_tool import DESCRIPTIONS, schemas_of
+from acp_server.tools.late_tool import ASK_DESCRIPTION, DESCRIPTIONS, TASK_DESCRIPTION, schemas_of
+from acp_server.tools.task import TaskTool
 from acp_server.tools.tool import AnyTool, ToolContext
 from tests.support.event_catalog import catalog_text
 from tests.support.launch import REPOSITORY
@@ -69,22 +72,24 @@ def schema_text() -> str:
     return json.dumps({**head, **{key: part for key, part in schema.items() if key != "title"}}, indent=2) + "\n"
 
 
-def tools_text() -> str:
-    return _described(standard_tools(ToolStates(Machine({}))))
-
-
-def lsp_tools_text() -> str:
-    return _described(lsp_tools(no_servers))
-
-
 async def no_servers(_context: ToolContext) -> tuple[SessionServers, Files]:
     raise AssertionError("a description opens nothing")
 
 
-def _described(tools: Sequence[AnyTool]) -> str:
+def tools_text(tools: Sequence[AnyTool]) -> str:
     schemas = schemas_of(tools)
     entries = [{"name": one.name, "description": one.description, "parameters": one.parameters} for one in schemas]
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+
+
+def described() -> tuple[tuple[Path, Sequence[AnyTool]], ...]:
+    """Return the tools that are described in files, by file."""
+    return (
+        (DESCRIPTIONS, standard_tools(ToolStates(Machine({})))),
+        (LSP_DESCRIPTIONS, lsp_tools(no_servers)),
+        (ASK_DESCRIPTION, (AskTool(),)),
+        (TASK_DESCRIPTION, (TaskTool(Delegation(None)),)),
+    )
 
 
 def main() -> None:
@@ -92,8 +97,7 @@ def main() -> None:
     files = (
         (ROWS_FILE, rows_text()),
         (SCHEMA_FILE, schema_text()),
-        (DESCRIPTIONS, tools_text()),
-        (LSP_DESCRIPTIONS, lsp_tools_text()),
+        *((path, tools_text(tools)) for path, tools in described()),
         (CATALOG_FILE, catalog_text()),
     )
     for path, text in files:

@@ -29,6 +29,7 @@ from acp_server.persistence.memory import MemoryPersistence
 from acp_server.persistence.port import (
     BrokenEntry,
     LoadedSession,
+    Origin,
     PersistenceError,
     SalvageReport,
     SessionEntry,
@@ -102,7 +103,10 @@ class Shelf(MemoryPersistence):
         self.asked.append(f"salvage {session_id}")
         return SalvageReport(header.id, 9, ("From byte 7 on: zeros.",))
 
-    async def list(self, cwd: str | None = None, cursor: str | None = None, limit: int = 50) -> SessionPage:
+    async def list(
+        self, cwd: str | None = None, cursor: str | None = None, limit: int = 50, *, origin: Origin = None
+    ) -> SessionPage:
+        assert origin is None
         self.asked.append(f"list {cwd} {cursor} {limit}")
         return self.page
 

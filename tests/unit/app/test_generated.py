@@ -15,8 +15,6 @@ from acp_server.app.dump import dump_text
 from acp_server.app.layers import Choice, default_tree, full_tree, read_settings
 from acp_server.app.places import Places
 from acp_server.app.settings_schema import CONFIGS, Settings
-from acp_server.lsp.descriptions import DESCRIPTIONS as LSP_DESCRIPTIONS
-from acp_server.tools.late_tool import DESCRIPTIONS
 from tests.support import generated
 from tests.support.launch import REPOSITORY
 
@@ -53,8 +51,8 @@ def test_the_default_rows_are_those_of_the_bundles() -> None:
 
 
 def test_the_descriptions_of_the_tools_are_theirs() -> None:
-    assert DESCRIPTIONS.read_text("utf-8") == generated.tools_text()
-    assert LSP_DESCRIPTIONS.read_text("utf-8") == generated.lsp_tools_text()
+    for path, tools in generated.described():
+        assert path.read_text("utf-8") == generated.tools_text(tools)
 
 
 def test_the_schema_is_that_of_the_models() -> None:

@@ -27,6 +27,8 @@ def test_the_catalogue_finds_writers_by_text_constant_and_import() -> None:
         "approval/rule",
         "undo/start",
         "undo/end",
+        "question/asked",
+        "question/answered",
     }
 
 

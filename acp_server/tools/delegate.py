@@ -1,0 +1,45 @@
+"""The port through which a tool hands work to a sub-agent: a session of its own that reports back. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from acp_server.base.values import value
+
+if TYPE_CHECKING:
+    from acp_server.tools.tool import ToolContext
+
+ReportKind: TypeAlias = Literal["completed", "cancelled", "failed"]
+
+
+@value
+class Errand:
+    """What a sub-agent is to do; `inherits` is whether it begins with the conversation's turns that are over."""
+
+    label: str
+    prompt: str
+    inherits: bool = False
+
+
+@value
+class Report:
+    """How a sub-agent ended: its session, its last words, and for what did not complete one sentence that says why."""
+
+    session_id: str
+    kind: ReportKind
+    text: str
+    steps: int
+    why: str = ""
+
+
+class Delegate(Protocol):
+    """Runs sub-agents."""
+
+    async def run(self, errand: Errand, context: ToolContext) -> Report:
+        """Return the report once the sub-agent's turn is over and its session is closed.
+
+        Raises:
+            ToolError: SUBAGENT_LIMIT, no sub-agent can be started here.
+            ServerError: its session cannot be made.
+        """
+        ...
