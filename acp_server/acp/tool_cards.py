@@ -33,6 +33,8 @@ KINDS: Final[Mapping[str, str]] = {
     "references": "search",
     "hover": "search",
     "symbols": "search",
+    "fetch": "fetch",
+    "web_search": "fetch",
 }
 """The kinds of the shipped tools, for a call of which nothing but the name is known."""
 SHELL: Final = "bash"

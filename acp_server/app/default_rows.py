@@ -229,6 +229,16 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="web",
+        component="acp_server.app.parts.web:web",
+        config={"key": {"env": "BRAVE_API_KEY"}},
+    ),
+    Row(
+        id="hooks",
+        component="acp_server.app.parts.hooks:hooks",
+        config={},
+    ),
+    Row(
         id="compaction",
         component="acp_server.app.parts.compaction:keeper",
         config={},

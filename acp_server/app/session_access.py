@@ -105,6 +105,17 @@ class SessionAccess:
             projections.register(projection)
         return projections.view(key)
 
+    def cwd(self, session_id: str) -> str | None:
+        """Return a live session's directory, None where there is none."""
+        agent = self._agents.get(session_id)
+        return None if agent is None else agent.session.header.cwd
+
+    def record(self, kind: str, session_id: str, data: dict[str, JsonValue]) -> None:
+        """Append an event to a live session's log; raise ServerError when the log refuses. Others are passed over."""
+        agent = self._agents.get(session_id)
+        if agent is not None:
+            agent.session.append(kind, data)
+
     def opened(self, agent: Agent) -> None:
         """Take an agent in and tell the observers."""
         self._agents[agent.session.id] = agent

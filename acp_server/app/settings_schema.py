@@ -301,6 +301,36 @@ class Lsp(Table):
         return self
 
 
+class Web(Table):
+    """What the web is read with."""
+
+    key: Key | None = Field(None, description="The key of the searches; without one there is no web_search.")
+
+
+class HookCommand(Table):
+    """One command of the person's."""
+
+    type: Literal["command"] = "command"
+    command: Words = Field(description="The command line, for sh.")
+    timeout: Annotated[float, Field(gt=0, le=600)] | None = Field(None, description="Seconds until it is stopped.")
+
+
+class HookGroup(Table):
+    """Commands for certain tools."""
+
+    matcher: str | None = Field(None, description="A regular expression for whole names of tools; else all.")
+    hooks: list[HookCommand]
+
+
+class Hooks(Table):
+    """Commands that are run at points of a turn, by the point."""
+
+    PreToolUse: list[HookGroup] = []
+    PostToolUse: list[HookGroup] = []
+    UserPromptSubmit: list[HookGroup] = []
+    Stop: list[HookGroup] = []
+
+
 class RowTable(Table):
     """One row."""
 
@@ -355,6 +385,8 @@ class Settings(Table):
     consent: Consent | None = None
     sandbox: Sandbox | None = None
     lsp: Lsp | None = None
+    web: Web | None = None
+    hooks: Hooks | None = None
     patch: list[PatchTable] = Field([], description="Changes of the rows that the process is made of.")
 
 
@@ -453,6 +485,8 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.prompt:surroundings": Surroundings,
     f"{_PARTS}.prompt:instructions": Nothing,
     f"{_PARTS}.skills:skills": Nothing,
+    f"{_PARTS}.web:web": Web,
+    f"{_PARTS}.hooks:hooks": Hooks,
     f"{_PARTS}.front:acp": Nothing,
     f"{_PARTS}.front:commands": Nothing,
     f"{_PARTS}.front:headless": Nothing,

@@ -54,7 +54,7 @@ class HttpTransport:
         """Make the TLS context, which takes 50 ms; may be called from any thread."""
         with self._tls_lock:
             if self._tls is None:
-                self._tls = _tls_context()
+                self._tls = tls_context()
 
     async def post(self, request: HttpRequest, cancel: CancelToken) -> HttpxAnswer:
         """See Transport. A redirect to the same origin that keeps the method is followed; every other is a failure.
@@ -104,7 +104,7 @@ class HttpTransport:
         if self._closed:
             raise LlmError("TRANSPORT", "The server is about to end.")
         if self._client is None:
-            self._client = _client(self._tls or _tls_context(), self._limits)
+            self._client = _client(self._tls or tls_context(), self._limits)
         return self._client
 
     async def _answer(self, response: httpx.Response, cancel: CancelToken, place: str) -> HttpxAnswer:
@@ -211,7 +211,7 @@ class HttpxAnswer:
         await self.close()
 
 
-def _tls_context() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """Return the system's trust, as the environment may direct it; where no bundle is found, certifi's too."""
     context = ssl.create_default_context()
     if not context.cert_store_stats()["x509_ca"]:

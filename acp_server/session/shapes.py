@@ -138,6 +138,8 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "sandbox/mode": {"mode": _NAME},
     "sandbox/network": {"network": _NAME},
     "plan/mode": {"active": _FLAG},
+    "hook/invoked": {"hookId": _NAME, "event": _NAME, "command": _NAME, **_STEP, "callId?": _NAME},
+    "hook/result": {"hookId": _NAME, "outcome": _NAME, "durationMs": _COUNT, "reason?": _TEXT},
 }
 """What each type's fields have to be; one whose name ends in `?` may be absent."""
 _ABSENT: Final = object()

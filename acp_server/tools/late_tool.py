@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DESCRIPTIONS: Final = Path(__file__).with_name("standard_tools.json")
 TASK_DESCRIPTION: Final = Path(__file__).with_name("task_tools.json")
 ASK_DESCRIPTION: Final = Path(__file__).with_name("ask_tools.json")
+WEB: Final = Path(__file__).with_name("web_tools.json")
 
 
 class LateTools:

@@ -199,6 +199,7 @@ HOSTS: frozenset[str] = frozenset(
         "api.mistral.ai",
         "api.moonshot.ai",
         "api.openai.com",
+        "api.search.brave.com",
         "api.z.ai",
         "dashscope-intl.aliyuncs.com",
         "generativelanguage.googleapis.com",

@@ -355,8 +355,27 @@ EVENTS: Final[Mapping[str, Event]] = {
     "agent-preset/selected": Event("The preset of the session's agent.", {"agentPreset": "its name"}),
     "sandbox/mode": Event("How commands are confined.", {"mode": "the mode's name"}),
     "plan/mode": Event("Whether the session only plans.", {"active": "whether it does"}),
-    "hook/invoked": Event("A hook was run.", {}),
-    "hook/result": Event("What a hook gave.", {}),
+    "hook/invoked": Event(
+        "A hook's command begins.",
+        {
+            "hookId": "names this run",
+            "event": "the point: `PreToolUse`, `PostToolUse`, `UserPromptSubmit` or `Stop`",
+            "command": "the command line",
+            "turn": "the turn",
+            "step": "the step in that turn",
+            "callId?": "the call that it looks at",
+        },
+    ),
+    "hook/result": Event(
+        "A hook's command has ended, whatever way.",
+        {
+            "hookId": "names the run",
+            "outcome": "`passed`, `blocked`, `asked`, `failed` or `cancelled`",
+            "durationMs": "how long it ran",
+            "exitCode?": ("whole number", "its exit code; absent when it was stopped or not started"),
+            "reason?": "what it said",
+        },
+    ),
     "subagent/descriptor": Event(
         "What a sub-agent is for. It stands in the sub-agent's own log, before its first turn.",
         {

@@ -10,6 +10,7 @@ from pathlib import Path
 from acp_server.app.delegation import Delegation
 from acp_server.app.layers import TEMPLATES, bundle_rows
 from acp_server.app.machine import Machine
+from acp_server.app.parts.web import web_tools
 from acp_server.app.row import Row
 from acp_server.app.settings_schema import Settings
 from acp_server.app.tool_states import ToolStates, standard_tools
@@ -18,7 +19,7 @@ from acp_server.lsp.session import SessionServers
 from acp_server.lsp.tools import lsp_tools
 from acp_server.tools.ask import AskTool
 from acp_server.tools.files import Files
-from acp_server.tools.late_tool import ASK_DESCRIPTION, DESCRIPTIONS, TASK_DESCRIPTION, schemas_of
+from acp_server.tools.late_tool import ASK_DESCRIPTION, DESCRIPTIONS, TASK_DESCRIPTION, WEB, schemas_of
 from acp_server.tools.task import TaskTool
 from acp_server.tools.tool import AnyTool, ToolContext
 from tests.support.event_catalog import catalog_text
@@ -85,6 +86,7 @@ def tools_text(tools: Sequence[AnyTool]) -> str:
 def described() -> tuple[tuple[Path, Sequence[AnyTool]], ...]:
     """Return the tools that are described in files, by file."""
     return (
+        (WEB, web_tools({}, None)),
         (DESCRIPTIONS, standard_tools(ToolStates(Machine({})))),
         (LSP_DESCRIPTIONS, lsp_tools(no_servers)),
         (ASK_DESCRIPTION, (AskTool(),)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 from acp_server.agent.consent.grants import RULE_EVENT, KeptRules, fold_rule, rule_data, session_rules
 from acp_server.agent.consent.harmless import is_harmless, reads_trees
@@ -24,6 +25,7 @@ from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids, Journal
 from acp_server.base.values import replace, value
 from acp_server.llm.waiting import until
+from acp_server.sandbox.hosts import canonical_host
 from acp_server.sandbox.policy import Level, Network
 from acp_server.session.events import SessionEvent
 from acp_server.session.session import Session
@@ -272,6 +274,9 @@ def _rule_for(effect: Effect, scope: Scope) -> Rule | None:
         return Rule("allow", "command", scope, words=parts[0]) if parts is not None and len(parts) == 1 else None
     if effect.kind == "mcp":  # by the server's name alone, which another session may give to another server
         return Rule("allow", "mcp", "session", server=effect.server, tool=effect.tool)
+    if effect.kind == "fetch":
+        host = canonical_host(urlsplit(effect.url or "").hostname or "")
+        return None if host is None else Rule("allow", "fetch", scope, host=host)
     if effect.kind == "edit" and len(effect.paths) == 1:
         return Rule("allow", "edit", scope, path=effect.paths[0])
     return None

@@ -9,6 +9,7 @@ import pytest
 
 from acp_server.acp.tool_cards import KINDS
 from acp_server.app.machine import Machine
+from acp_server.app.parts.web import web_tools
 from acp_server.app.tool_states import ToolStates, standard_tools
 from acp_server.lsp.tools import lsp_tools
 from acp_server.tools.tool import AnyTool
@@ -32,6 +33,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "references": {"path": "a", "name": "b"},
     "hover": {"path": "a", "name": "b"},
     "symbols": {"path": "a"},
+    "fetch": {"url": "https://example.invalid/"},
+    "web_search": {"query": "a"},
 }
 
 
@@ -39,7 +42,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
 def test_the_kinds_are_those_of_the_tools(in_editor: bool) -> None:
     def kinds() -> Iterator[tuple[str, str]]:
         tool: AnyTool
-        for tool in (*standard_tools(ToolStates(Machine({})), in_editor=in_editor), *lsp_tools(no_servers)):
+        standard = standard_tools(ToolStates(Machine({})), in_editor=in_editor)
+        for tool in (*standard, *lsp_tools(no_servers), *web_tools({}, None)):
             yield tool.name, tool.card(tool.arguments.model_validate(SAMPLES[tool.name]), "/p").kind
 
     assert dict(kinds()) == dict(KINDS)

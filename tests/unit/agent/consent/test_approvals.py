@@ -238,7 +238,7 @@ async def test_an_answer_that_is_not_durable_allows_nothing() -> None:
         (command("make; make"), None),
         (command("make $(x)"), None),
         (Effect("read", ("/q",)), None),
-        (Effect("fetch", url="https://example.org/"), None),
+        (Effect("fetch", url="https://example.org/a"), Rule("allow", "fetch", "session", host="example.org")),
         (Effect("mcp", server="s", tool="t"), Rule("allow", "mcp", "session", server="s", tool="t")),
     ],
 )
