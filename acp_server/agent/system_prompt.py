@@ -47,8 +47,3 @@ def render_system(sections: Iterable[Section], cwd: str | None) -> str:
     """Return the text of the sections for a session in `cwd`; empty ones are left out."""
     texts = (section.text(cwd) for section in sorted(sections, key=lambda section: section.order))
     return "\n\n".join(text for text in texts if text)
-
-
-def system_text(cwd: str | None) -> str:
-    """Return the system text of the shipped sections."""
-    return render_system(SECTIONS, cwd)

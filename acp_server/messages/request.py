@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from acp_server.base.json_value import FrozenObject, JsonObject
+from acp_server.base.json_value import JsonObject
 from acp_server.base.values import value
 from acp_server.messages.blocks import Message
 
@@ -40,4 +40,3 @@ class GenerateOptions:
     tools: tuple[ToolSchema, ...] = ()
     session_id: str | None = None
     purpose: Literal["conversation", "compaction", "session-title"] = "conversation"
-    trace_context: JsonObject = FrozenObject()

@@ -189,13 +189,6 @@ def segments_of(connection: sqlite3.Connection, project: str) -> set[str]:
     return {segment for (segment,) in rows}
 
 
-def row_at(connection: sqlite3.Connection, project: str, segment: str) -> Row | None:
-    """Return one row, or None."""
-    statement = f"select {_COLUMNS} from sessions where project = ? and segment = ?"
-    values = connection.execute(statement, (project, segment)).fetchone()
-    return None if values is None else Row(*values)
-
-
 def known_times(connection: sqlite3.Connection) -> dict[str, int]:
     """Return the time that each directory had when its names were last read."""
     return dict(connection.execute("select path, mtime_ns from directories").fetchall())

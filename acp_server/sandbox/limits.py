@@ -9,8 +9,6 @@ from acp_server.base.values import value
 MIB: Final = 1 << 20
 
 WALL_SECONDS: Final = 120.0
-WALL_SECONDS_MOST: Final = 600.0
-"""The model may ask for up to that; the person's settings may allow more."""
 
 
 @value
@@ -33,16 +31,14 @@ class Limits:
 
 @value
 class Resources:
-    """Limits that the kernel keeps for each process of a command, and for all of them where cgroups can be written."""
+    """Limits that the kernel keeps for each process of a command; `processes` counts those of a box."""
 
     open_files: int = 4096
     file_bytes: int = 2 << 30
     processes: int = 512
-    memory_bytes: int = 4 << 30
     oom_score: int = 500
 
 
-CONCURRENT_COMMANDS: Final = 8
 BACKGROUND_JOBS: Final = 32
 LIMITS: Final = Limits()
 RESOURCES: Final = Resources()

@@ -25,7 +25,6 @@ from acp_server.tools.tool import Card, Effect, Location, ToolContext, ToolError
 
 _WHOLE: Final = 4 * 1024 * 1024
 """Bytes up to which a file is read whole, so that its lines are counted and its version has a hash."""
-_PAGE: Final = 256 * 1024
 _CHUNK: Final = 4 * 1024 * 1024
 _HEAD: Final = 8192
 
