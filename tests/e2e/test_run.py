@@ -9,8 +9,9 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from tests.support.pictures import png
 
 COMMAND = (sys.executable, "-m", "acp_server", "run")
 SECONDS = 60
+HEARING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+"""What a shell starts in the background ignores interrupts, and so do its children."""
 SESSION = re.compile(r"^session (session-[0-9a-f-]{36})$", re.MULTILINE)
 SCHEMA = json.loads((REPOSITORY / "schemas" / "run-stream.schema.json").read_text("utf-8"))
 WRITE = 'call write {"path": "notes.txt", "content": "kept\\n"}'
@@ -51,10 +54,11 @@ def run(
     )
 
 
-def begin(stage: Stage, *arguments: str) -> subprocess.Popen[str]:
-    """Start a run and return once its session is open."""
+@contextmanager
+def begun(stage: Stage, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a run that streams and give it once the model speaks; it hears interrupts, whoever started the tests."""
     popen = subprocess.Popen(
-        (*COMMAND, *arguments),
+        (sys.executable, "-c", HEARING, *COMMAND, *arguments),
         cwd=stage.project,
         env=stage.environment(),
         stdin=subprocess.DEVNULL,
@@ -63,11 +67,17 @@ def begin(stage: Stage, *arguments: str) -> subprocess.Popen[str]:
         text=True,
     )
     assert popen.stdout is not None
-    if "stream-json" in arguments:
+    assert popen.stderr is not None
+    try:
         for line in popen.stdout:  # the words are in the log's queue from here on
             if "agent_message_chunk" in line:
                 break
-    return popen
+        yield popen
+    finally:
+        popen.kill()
+        popen.wait(SECONDS)
+        popen.stdout.close()
+        popen.stderr.close()
 
 
 def session_of(done: subprocess.CompletedProcess[str]) -> str:
@@ -234,9 +244,9 @@ def test_a_stream_is_lines_of_the_schema_that_tell_all(stage: Stage) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_signal_ends_the_run_and_resume_goes_on(stage: Stage, number: int, code: int) -> None:
     task = script("say part of it", "hang")
-    popen = begin(stage, "--output-format", "stream-json", task)
-    popen.send_signal(number)
-    rest, said = popen.communicate(timeout=SECONDS)
+    with begun(stage, "--output-format", "stream-json", task) as popen:
+        popen.send_signal(number)
+        rest, said = popen.communicate(timeout=SECONDS)
     assert (popen.returncode, said) == (code, "")
     if code > 0:
         (result,) = [line for line in lines(rest) if line["type"] == "result"]
@@ -248,12 +258,10 @@ def test_a_signal_ends_the_run_and_resume_goes_on(stage: Stage, number: int, cod
 
 
 def test_a_reader_that_goes_away_cancels_the_run(stage: Stage) -> None:
-    popen = begin(stage, "--output-format", "stream-json", script("say part of it", "hang"))
-    assert popen.stdout is not None
-    popen.stdout.close()
-    assert popen.wait(SECONDS) == 128 + signal.SIGPIPE
-    assert popen.stderr is not None
-    popen.stderr.close()
+    with begun(stage, "--output-format", "stream-json", script("say part of it", "hang")) as popen:
+        assert popen.stdout is not None
+        popen.stdout.close()
+        assert popen.wait(SECONDS) == 128 + signal.SIGPIPE
 
 
 def test_twenty_runs_at_once_do_not_cross(stage: Stage) -> None:
