@@ -78,10 +78,20 @@ def _honest(status: int, tally: Tally) -> Tally:
     return tally + Tally(failed=1)
 
 
-def pytest(name: str, *places: str, plugins: tuple[str, ...] = ()) -> Stage:
-    """Return a stage that runs pytest on the folders or files with no plugin but the named ones."""
-    wanted = ("pytest_asyncio.plugin", "_hypothesis_pytestplugin", *plugins)
+def pytest(name: str, *places: str, plugins: tuple[str, ...] = (), workers: int = 1) -> Stage:
+    """Return a stage that runs pytest on the folders or files with no plugin but the named ones.
+
+    With several workers each of them takes whole files: most of an end-to-end test is waiting for a process.
+    """
+    wanted = (
+        "pytest_asyncio.plugin",
+        "_hypothesis_pytestplugin",
+        *plugins,
+        *(("xdist.plugin",) if workers > 1 else ()),
+    )
     switches = tuple(word for plugin in wanted for word in ("-p", plugin))
+    if workers > 1:
+        switches += ("-n", str(workers), "--dist", "loadfile")
     argv = (sys.executable, "-m", "pytest", "-q", *switches, *places)
     return Stage(name, argv, count_pytest, places)
 
@@ -104,7 +114,7 @@ STAGES: tuple[Stage, ...] = (
     pytest("laws", "tests/laws"),
     pytest("contracts", "tests/contracts"),
     pytest("conformance", "tests/conformance"),
-    pytest("e2e", "tests/e2e"),
+    pytest("e2e", "tests/e2e", workers=2),
     pytest("lsp", "tests/e2e/test_pytest_lsp.py", plugins=("pytest_lsp",)),
     pytest("crash", "tests/crash"),
     pytest("fuzz", "tests/fuzz"),
