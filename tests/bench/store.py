@@ -6,6 +6,7 @@ process, its imports included. Of another agent nothing is measured: its store i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from tests.bench.setting import SCRIPTED, Setting, environment
 from tests.support.logs import NOW, event, whole_turn
 
 LATER_LISTS = 20
+KNOWN_SECONDS = 60
 DELTAS_OF_A_MESSAGE = 20
 DELTAS_OF_A_LARGE_TURN = 60
 
@@ -49,6 +51,7 @@ def _lists(setting: Setting) -> list[Figure]:
                 beside.unlink()
             with fresh(setting, place) as process:
                 missing.append(first_page(process))
+                until_known(process)
             with fresh(setting, place) as process:
                 first.append(first_page(process))
                 later += [first_page(process) for _ in range(LATER_LISTS)]
@@ -114,6 +117,15 @@ def first_page(process: AgentProcess) -> Taken:
     if not page["sessions"]:
         raise RuntimeError("nothing is listed")
     return found
+
+
+def until_known(process: AgentProcess) -> None:
+    """Return once the cache knows every session of the first page: their titles are read after a list was given."""
+    deadline = time.monotonic() + KNOWN_SECONDS
+    while any("title" not in entry for entry in process.call("session/list", {})[2]["sessions"]):
+        if time.monotonic() > deadline:
+            raise RuntimeError("the titles of the first page are not learned")
+        time.sleep(0.05)
 
 
 def figure(name: str, found: Sequence[Taken], note: str = "") -> Figure:
