@@ -99,6 +99,8 @@ class Run:
         """End the turn, because of that signal or because the time is over; a second signal ends the process."""
         if number is not None and self.signal is not None:
             os._exit(128 + number)
+        if number is None and self._stopped:
+            return  # the turn is ending already, for a reason of its own
         self._stopped = True
         self.signal, self.timed_out = number, number is None
         if self._agent is not None:
