@@ -40,6 +40,7 @@ from acp_server.session.session import Session
 from acp_server.session.store import SessionStore
 
 if TYPE_CHECKING:
+    from acp_server.agent.titling import Titling
     from acp_server.agent.undo import Undo
     from acp_server.app.model_runtime import ModelRuntime
     from acp_server.llm.runtime import LlmRuntime
@@ -162,7 +163,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
             keeper=SessionKeeper(tables.keepers, kit),
             undo=undo,
             ask=tools.ask,
-            release=lambda: servers.close(session.id),
+            release=partial(_release, servers, session.id, _titling(tables, kit)),
         )
 
     registry = AgentRegistry(SessionStore(clock.now_ms, lambda error, _event: log.report(error)), services_for)
@@ -177,6 +178,24 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
     access.serve(tables.observers, tables.projections)
     registry.observe(created=access.opened, disposed=access.closed)
     return Core(environment, tables, composition, reachable, models, store, registry, pictures, clock, ids, servers)
+
+
+def _titling(tables: Registries, kit: KeeperKit) -> Titling | None:
+    """Return what asks a model for the session's title: only of one that begins here and is nobody's sub-agent."""
+    choice, session = tables.title_choices.last, kit.session
+    if choice is None or session.seq or session.header.parent_session is not None:
+        return None
+    from acp_server.agent.titling import Titling  # noqa: PLC0415 - for who asks for it
+
+    titling = Titling(session, choice.route, kit.runtime, kit.journal, kit.ids, kit.report)
+    titling.watch()
+    return titling
+
+
+async def _release(servers: McpSessions, session_id: str, titling: Titling | None) -> None:
+    if titling is not None:
+        await titling.close()
+    await servers.close(session_id)
 
 
 def _journal(

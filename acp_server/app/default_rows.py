@@ -195,7 +195,7 @@ ROWS: Final = (
     ),
     Row(
         id="title",
-        component="acp_server.app.parts.prompt:first_words_title",
+        component="acp_server.app.parts.prompt:title",
         config={},
     ),
     Row(

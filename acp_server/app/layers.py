@@ -39,7 +39,7 @@ PROVIDER: Final = "acp_server.app.parts.models:provider"
 MCP_SERVER: Final = "acp_server.app.parts.mcp:server"
 _ROW_OF: Final = {"model": "default-model", "persistence": "store", "shell": "tools"}
 """Settings that are one key of a row."""
-_ROWS_BY_TABLE: Final = ("compaction", "limits", "log", "models", "consent", "sandbox", "lsp", "web", "hooks")
+_ROWS_BY_TABLE: Final = ("compaction", "title", "limits", "log", "models", "consent", "sandbox", "lsp", "web", "hooks")
 """Tables of the settings that are the config of the row of the same name."""
 
 

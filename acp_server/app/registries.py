@@ -70,6 +70,13 @@ class LogChoice:
 
 
 @value
+class TitleChoice:
+    """That a model is asked for titles: its provider and name, None for the conversation's own."""
+
+    route: tuple[str, str] | None
+
+
+@value
 class Toolkit:
     """Tools that cost nothing at the start: `load` gives them, in a thread, when the first turn is near.
 
@@ -136,6 +143,8 @@ class Registries:
         """Directories, by their real paths, that tools may read without a question."""
         self.projections: Registered[Projection] = Registered("projection", lambda projection: projection.key)
         self.titles: Registered[Title] = Registered("title")
+        self.title_choices: Registered[TitleChoice] = Registered("choice of titles")
+        """Empty while no model is asked for titles."""
         self.observers: Registered[SessionObserver] = Registered("session observer")
         self.keepers: Registered[KeeperEntry] = Registered("keeper")
         self.stores: Registered[StoreEntry] = Registered("store")
@@ -242,6 +251,7 @@ class Parts:
         self.readable = Adding(tables.readable, undo)
         self.projections = Adding(tables.projections, undo)
         self.titles = Adding(tables.titles, undo)
+        self.title_choices = Adding(tables.title_choices, undo)
         self.observers = Adding(tables.observers, undo)
         self.keepers = Adding(tables.keepers, undo)
         self.stores = Adding(tables.stores, undo)

@@ -209,6 +209,15 @@ def _below(retain: float | None, threshold: float | None) -> bool:
     return (0.16 if retain is None else retain) < (0.8 if threshold is None else threshold)
 
 
+class Title(Table):
+    """Who gives sessions their titles."""
+
+    by: Literal["words", "model"] | None = Field(
+        None, description="The first words of the person, or a model that is asked beside the first turn; words."
+    )
+    model: ModelName | None = Field(None, description="Who is asked; else the conversation's own model.")
+
+
 class Log(Table):
     """The diagnostic log. `--log` on the command line wins."""
 
@@ -381,6 +390,7 @@ class Settings(Table):
     )
     limits: Limits | None = None
     compaction: Compaction | None = None
+    title: Title | None = None
     log: Log | None = None
     consent: Consent | None = None
     sandbox: Sandbox | None = None
@@ -481,7 +491,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.mcp:server": McpServerRow,
     f"{_PARTS}.prompt:identity": Identity,
     f"{_PARTS}.prompt:project_directory": Nothing,
-    f"{_PARTS}.prompt:first_words_title": Nothing,
+    f"{_PARTS}.prompt:title": Title,
     f"{_PARTS}.prompt:surroundings": Surroundings,
     f"{_PARTS}.prompt:instructions": Nothing,
     f"{_PARTS}.skills:skills": Nothing,

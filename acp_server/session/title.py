@@ -90,10 +90,10 @@ class TitleProjection:
         return state
 
 
-def titled_by_person(data: JsonObject) -> bool:
-    """Return whether a `session/title` was the person's own choice, which automatic titles leave alone."""
+def from_first_words(data: JsonObject) -> bool:
+    """Return whether a `session/title` was made of the person's first words, so that a better one may replace it."""
     source = data.get("source")
-    return isinstance(source, Mapping) and source.get("kind") == "user"
+    return isinstance(source, Mapping) and source.get("kind") == "fallback"
 
 
 def _clean(text: str) -> str:

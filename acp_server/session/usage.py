@@ -1,8 +1,9 @@
 """What a session's models have read, written and cost, attempt by attempt (docs/llm.md, clauses P-1 to P-4). Pure.
 
-Owns one projection. An attempt counts when an event says what it used: an answer, a summary, an `llm/retry`, or the
-`turn/end` of a failed one. It belongs to the model, and is charged at the prices, of the `request/context` before it,
-unless the provider itself said what it cost; so what was spent does not change when prices do.
+Owns one projection. An attempt counts when an event says what it used: an answer, a summary, an `llm/retry`, the
+`turn/end` of a failed one, or a title. It belongs to the model, and is charged at the prices, of the `request/context`
+before it, a title to those that it names itself, unless the provider said what it cost; so what was spent does not
+change when prices do.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from acp_server.messages.prices import CURRENCY, prices_from_json
 from acp_server.session.events import SessionEvent
 
 CONTEXT: Final = "request/context"
-USAGE_TYPES: Final = frozenset({"assistant/message", "compaction/summary", "llm/retry", "turn/end"})
+TITLE: Final = "session/title"
+USAGE_TYPES: Final = frozenset({"assistant/message", "compaction/summary", "llm/retry", "turn/end", TITLE})
 SPENDING_TYPES: Final = USAGE_TYPES | {CONTEXT}
 """Every type that changes the projection."""
 _COUNTS: Final = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
@@ -51,10 +53,12 @@ class UsageProjection:
                 "prices": event.data.get("prices"),
             }
         usage = _usage(event) if event.type in USAGE_TYPES else None
-        at, models = state.get("at"), state.get("models")
+        at, prices, models = state.get("at"), state.get("prices"), state.get("models")
+        if event.type == TITLE:
+            at, prices = _route(event.data.get("source")), event.data.get("prices")
         if usage is None or not isinstance(at, str) or not isinstance(models, Mapping):
             return state
-        return {**state, "models": {**models, at: _added(models.get(at), usage, state.get("prices"))}}
+        return {**state, "models": {**models, at: _added(models.get(at), usage, prices)}}
 
     def view(self, state: JsonValue) -> JsonValue:
         """Return the sums by model, and the cost of all of them."""
@@ -75,6 +79,11 @@ def total_cost(state: JsonValue) -> float | None:
             return None
         amount += cost
     return round(amount, _DIGITS)
+
+
+def _route(source: JsonValue) -> str | None:
+    named = source if isinstance(source, Mapping) else {}
+    return f"{named['provider']}/{named['model']}" if {"provider", "model"} <= named.keys() else None
 
 
 def _usage(event: SessionEvent) -> TokenUsage | None:

@@ -304,10 +304,22 @@ EVENTS: Final[Mapping[str, Event]] = {
         {
             "title": "one line",
             "messageSeqs": "seqs of the messages that gave it",
-            "source": "`kind` is `user` for the person's own choice, `fallback` for first words",
+            "source": "`kind` is `user` for the person's own choice, `fallback` for first words, `provider` for a "
+            "model's, with its `provider` and `model`",
+            "usage?": ("object", "the tokens that the model took"),
+            "prices?": ("object", "the model's prices at that moment"),
         },
     ),
-    "session/title-llm-request": Event("A model was asked for a title.", {}),
+    "session/title-llm-request": Event(
+        "A model is about to be asked for a title; a title follows unless that fails.",
+        {
+            "route": ("object", "`provider` and `model`"),
+            "messageSeqs": ("list of seqs", "the messages that it is told"),
+            "system": ("text", "what it is asked"),
+            "messages": ("list of messages", "what it is told"),
+            "maxTokens": ("number", "tokens that it may write"),
+        },
+    ),
     "session/end-seed": Event(
         "What stands before was inherited: by a fork, or from an earlier life of the session. What was left open in it "
         "is dead.",

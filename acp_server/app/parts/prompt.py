@@ -7,7 +7,7 @@ from acp_server.agent.system_prompt import IDENTITY, IDENTITY_ORDER, PROJECT_ORD
 from acp_server.app.clock import SystemClock
 from acp_server.app.components import hot
 from acp_server.app.instructions import Instructions
-from acp_server.app.registries import Parts
+from acp_server.app.registries import Parts, TitleChoice
 from acp_server.app.row import Config
 from acp_server.app.session_access import SessionObserver
 from acp_server.app.surroundings import checked_out, day
@@ -29,9 +29,12 @@ def project_directory(parts: Parts, config: Config) -> None:  # noqa: ARG001 - a
 
 
 @hot
-def first_words_title(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
-    """Register the title that a session's first words give it."""
+def title(parts: Parts, config: Config) -> None:
+    """Register the title of a session's first words, and with `by = "model"` that a model is asked for one as well."""
     parts.titles.add(fallback_for)
+    if config.get("by") == "model":
+        provider, _, model = str(config.get("model", "")).partition("/")
+        parts.title_choices.add(TitleChoice((provider, model) if model else None))
 
 
 @hot

@@ -12,8 +12,8 @@ from acp_server.session.title import (
     TitleProjection,
     fallback_for,
     fallback_title,
+    from_first_words,
     normalize_title,
-    titled_by_person,
 )
 from tests.support.story import Story, user
 
@@ -120,8 +120,8 @@ def test_the_latest_title_counts() -> None:
     story.session.append("session/title", by_person)
     story.session.append("plan/mode", {"active": True})
     assert projections.view("title") == "mine"
-    assert [titled_by_person(data) for data in (by_person, {"source": {"kind": "fallback"}}, {})] == [
-        True,
+    assert [from_first_words(data) for data in (by_person, {"source": {"kind": "fallback"}}, {})] == [
         False,
+        True,
         False,
     ]
