@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from acp_server.acp.status import status_words
 from acp_server.agent.agent import Agent
 from acp_server.agent.turns import COMPLETED, TurnEnd
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
-from acp_server.base.json_value import JsonObject, JsonValue
+from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Ids
 from acp_server.base.values import value
 from acp_server.messages.blocks import text_of
-from acp_server.messages.prices import CURRENCY
-from acp_server.session.session import Session
 from acp_server.session.title import normalize_title
-from acp_server.session.usage import UsageProjection, total_cost
 
 Started: TypeAlias = tuple[str, tuple[str, ...]]
 """What the person is told, and the ids of prompts that run."""
@@ -136,60 +134,6 @@ def _help(commands: Sequence[Command]) -> str:
     return "\n".join(f"- `/{command.name}`: {command.description}" for command in commands)
 
 
-def _status(agent: Agent, _args: str) -> str:
-    session = agent.session
-    window = (session.request_context() or {}).get("contextWindow")
-    facts = {
-        "Session": session.id,
-        "Directory": session.header.cwd,
-        "Model": f"{agent.config.provider}/{agent.config.model}",
-        "Context window": _window(agent, window if isinstance(window, int) else None),
-        **_spent(session),
-        "Messages the model sees": len(session.messages()),
-        "Events in the log": session.seq,
-        "Prompts waiting": len(agent.inbox.waiting("next-turn")),
-    }
-    return "\n".join(f"- {name}: {value}" for name, value in facts.items())
-
-
-def _window(agent: Agent, window: int | None) -> str:
-    usage = agent.usage(window)
-    if usage is None or not usage.used:
-        return "unknown" if window is None else f"{window:,} tokens"
-    if window is None:
-        return f"about {usage.used:,} tokens used, its size is unknown"
-    full = round(100 * usage.used / window)
-    begins = "compaction is off" if usage.limit is None else f"compacted from {usage.limit:,} on"
-    return f"about {usage.used:,} of {window:,} tokens used ({full} %), {begins}"
-
-
-def _spent(session: Session) -> dict[str, str]:
-    """Return what all requests took, as far as providers told."""
-    projection = UsageProjection()
-    state = projection.initial()
-    for event in session.events.milestones():
-        state = projection.apply(state, event)
-    counts = [found for found in _models(state).values() if isinstance(found, Mapping)]
-    read, cached = (sum(_number(found, key) for found in counts) for key in ("inputTokens", "cacheReadTokens"))
-    facts = {}
-    if read + cached:
-        facts["Read from the provider's cache"] = (
-            f"{round(100 * cached / (read + cached))} % of {read + cached:,} tokens"
-        )
-    cost = total_cost(state)
-    return facts if cost is None else {**facts, "Cost": f"{cost:.4f} {CURRENCY}"}
-
-
-def _models(state: JsonValue) -> JsonObject:
-    models = state.get("models") if isinstance(state, Mapping) else None
-    return models if isinstance(models, Mapping) else {}
-
-
-def _number(counts: JsonObject, name: str) -> int:
-    number = counts.get(name)
-    return number if isinstance(number, int) else 0
-
-
 def _rename(agent: Agent, args: str) -> str:
     title = normalize_title(args)
     if not title:
@@ -216,7 +160,7 @@ def shipped_commands(known: Callable[[], Sequence[Command]]) -> tuple[Command, .
     """Return the commands that are shipped; `known` gives all that there are, which is what the help shows."""
     return (
         Command("help", "Shows the commands.", lambda _agent, _args: _help(known())),
-        Command("status", "Shows this session's model, size and log.", _status),
+        Command("status", "Shows this session's model, size and log.", status_words),
         Command("rename", "Gives this session a title.", _rename, "title"),
         Command("parked", "Shows, runs or drops prompts that a crash left unanswered.", _parked, "run | drop"),
     )

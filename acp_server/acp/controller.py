@@ -54,6 +54,7 @@ class Controller:
         self._untold: list[str] = []
         self._told = 0
         self._stop: Callable[[], None] = _nothing
+        self._stop_following: Callable[[], None] = _nothing
         self.roots: tuple[str, ...] = ()
         """Further directories that the client opened the session with, canonical."""
         self.read_only: str | None = None
@@ -139,9 +140,15 @@ class Controller:
         if self._untold:
             self._tell_all(in_turn=True)
 
+    def replace_follower(self, stop: Callable[[], None] | None) -> None:
+        """End what else follows the session, and end by `stop`, with the controller, what follows it from here on."""
+        self._stop_following()
+        self._stop_following = stop or _nothing
+
     def close(self) -> None:
         """Send nothing more for this session."""
         self._stop()
+        self._stop_following()
 
     def _tell_all(self, *, in_turn: bool = False) -> None:
         if self._takes_notices():

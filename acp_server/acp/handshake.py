@@ -50,7 +50,12 @@ CAPABILITIES: dict[str, Any] = {
                 "_acp_server/session/rename",
                 "_acp_server/session/fork",
                 "_acp_server/session/undo",
+                "_acp_server/session/status",
+                "_acp_server/session/export",
+                "_acp_server/session/events/subscribe",
+                "_acp_server/session/events/unsubscribe",
             ],
+            "notifications": ["_acp_server/session/events"],
         }
     },
 }

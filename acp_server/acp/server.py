@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from acp_server.acp import params
 from acp_server.acp.access import Access
+from acp_server.acp.extensions import PREFIX, Extensions
 from acp_server.acp.failures import invalid
 from acp_server.acp.handshake import auth_methods, initialize_result
 from acp_server.acp.offered import read_offered
@@ -18,7 +19,6 @@ from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.prompts import Prompts
 from acp_server.acp.stored import Stored
-from acp_server.acp.undo_route import UndoRoute
 from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
 from acp_server.jsonrpc.peer import Inbound, Route
 
@@ -36,6 +36,7 @@ class Server:
         options: OptionRoutes,
         access: Access,
         *,
+        extensions: Extensions,
         unstable: bool = False,
     ) -> None:
         self._sessions = sessions
@@ -43,6 +44,7 @@ class Server:
         self._stored = stored
         self._options = options
         self._access = access
+        self._extensions = extensions
         self._unstable = unstable
         self._initialized = False
 
@@ -65,10 +67,10 @@ class Server:
             "session/set_config_option": Route(in_turn(options.set_option)),
             "session/set_mode": Route(in_turn(options.set_mode)),
             "session/set_model": Route(in_turn(options.set_model)),
-            "_acp_server/session/steer": Route(alone(prompts.steer)),
-            "_acp_server/session/rename": Route(in_turn(stored.rename)),
-            "_acp_server/session/undo": Route(alone(UndoRoute(self._sessions).undo)),
-            "_acp_server/session/fork": Route(in_turn(stored.fork)),
+            f"{PREFIX}steer": Route(alone(prompts.steer)),
+            f"{PREFIX}rename": Route(in_turn(stored.rename)),
+            f"{PREFIX}fork": Route(in_turn(stored.fork)),
+            **self._extensions.routes(),
         }
         return table | ({"session/fork": Route(in_turn(stored.fork))} if self._unstable else {})
 

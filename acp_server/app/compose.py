@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from acp_server.acp.access import Access
+from acp_server.acp.extensions import Extensions
 from acp_server.acp.open_sessions import OpenSessions
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.prompts import Prompts
@@ -67,7 +68,8 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     stored = Stored(
         registry, sessions, login, choices, core.store.result, clock=clock, ids=ids, connect=core.servers.open
     )
-    server = Server(sessions, prompts, stored, choices, login, unstable=options.unstable)
+    extensions = Extensions(sessions, choices, core.store.result, outbox)
+    server = Server(sessions, prompts, stored, choices, login, extensions=extensions, unstable=options.unstable)
     peer = Peer(server.routes(), outbox, log.note, gate=server.gate)
     editor.join(sessions, peer)
     connection = Connection(

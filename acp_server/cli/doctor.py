@@ -7,7 +7,8 @@ import os
 from collections.abc import Sequence
 
 from acp_server.app.checkup import examine
-from acp_server.cli.terminal import json_text, visible
+from acp_server.base.printable import visible
+from acp_server.cli.terminal import json_text
 
 MARKS = {"ok": "ok     ", "missing": "missing", "wrong": "WRONG  "}
 

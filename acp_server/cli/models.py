@@ -10,7 +10,8 @@ from typing import Any
 
 from acp_server.app.model_survey import Survey, survey
 from acp_server.base.errors import ServerError
-from acp_server.cli.terminal import ABSENT, json_text, table, visible
+from acp_server.base.printable import visible
+from acp_server.cli.terminal import ABSENT, json_text, table
 from acp_server.llm.adapter import ModelInfo
 from acp_server.llm.local_servers import LocalServer, find_local_servers
 from acp_server.messages.prices import prices_to_json

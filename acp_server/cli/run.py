@@ -20,7 +20,7 @@ from acp_server.app.headless.run import run_task
 from acp_server.app.log_file import LibraryLog, LogFile
 from acp_server.app.options import ServeOptions
 from acp_server.app.providers import MODEL_VARIABLE
-from acp_server.cli.terminal import visible
+from acp_server.base.printable import visible
 from acp_server.jsonrpc.stdio import Stdio, take_over
 
 USAGE: Final = EXIT_CODES["usage"]

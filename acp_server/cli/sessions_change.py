@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
+from acp_server.base.printable import visible
 from acp_server.cli.sessions_store import SessionFiles, fresh_id, holder_text, note, now_ms
-from acp_server.cli.terminal import counted, visible
+from acp_server.cli.terminal import counted
 from acp_server.persistence.paths import TRASH_NAME
 from acp_server.persistence.port import SalvageReport
 from acp_server.persistence.torn_tail import salvage_tail, torn_end

@@ -11,19 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from acp_server.base.json_value import JsonValue
+from acp_server.base.printable import visible
 from acp_server.cli.sessions_check import Finding, check, stored_to_check
 from acp_server.cli.sessions_store import SessionFiles, holder_text, note
-from acp_server.cli.terminal import (
-    ABSENT,
-    counted,
-    iso_time,
-    json_text,
-    local_time,
-    size_text,
-    table,
-    title_text,
-    visible,
-)
+from acp_server.cli.terminal import ABSENT, counted, iso_time, json_text, local_time, size_text, table, title_text
 from acp_server.persistence.lock import Owner
 from acp_server.persistence.port import Origin, SessionEntry
 from acp_server.persistence.recovery import Found

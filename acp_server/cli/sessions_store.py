@@ -16,7 +16,7 @@ from acp_server.app.clock import RandomIds, SystemClock
 from acp_server.app.places import account_home, find_places
 from acp_server.base.errors import ServerError
 from acp_server.base.ids import SessionId
-from acp_server.cli.terminal import visible
+from acp_server.base.printable import visible
 from acp_server.persistence.header_frame import read_header
 from acp_server.persistence.holder import holder_of
 from acp_server.persistence.inventory import stored_sessions

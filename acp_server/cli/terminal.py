@@ -17,13 +17,6 @@ ABSENT: Final = "-"
 _UNITS: Final = ("KiB", "MiB", "GiB")
 
 
-def visible(text: str) -> str:
-    r"""Return one line in which every character that is not printed as itself is an escape such as `\x1b`."""
-    if text.isprintable():
-        return text
-    return "".join(_escaped(character) for character in text)
-
-
 def title_text(title: str | None) -> str:
     """Return a stored title as one clean line, ABSENT for none."""
     return (normalize_title(title) if title else "") or ABSENT
@@ -76,10 +69,6 @@ def size_text(size: int) -> str:
 def counted(number: int, noun: str) -> str:
     """Return `1 event`, `2 events`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _escaped(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
 def _places(character: str) -> int:

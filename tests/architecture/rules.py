@@ -140,7 +140,7 @@ START_PATH: frozenset[str] = frozenset(
     {
         "__main__",
         "acp.start",
-        "acp.undo_route",
+        "acp.extensions",
         "app.composition",
         "app.core",
         "app.editor",

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import jsonschema  # type: ignore[import-untyped]  # it ships no annotations
 from jsonschema.exceptions import best_match  # type: ignore[import-untyped]  # it ships no annotations
 
-from tests.support import node
+from tests.support import extensions, node
 from tests.support.trace import Obj, Trace, id_key
 
 Validator: TypeAlias = Callable[[Any], list[str]]
@@ -83,6 +83,8 @@ class Oracle:
             return self._fits(self._root("Error"), value["error"], "error")
         if not isinstance(value["result"], dict):
             return [f"the result of {answered} is {value['result']!r}, no object"]
+        if answered in extensions.methods():
+            return [f"result of {answered}: {why}" for why in own_result(answered)(value["result"])]
         if answered not in self.results:
             return []
         return self._fits(self._root(self.results[answered]), value["result"], f"result of {answered}")
@@ -90,7 +92,7 @@ class Oracle:
     def _call(self, value: Obj) -> list[str]:
         method = value["method"]
         if method.startswith("_"):
-            return []
+            return self._own_call(value)
         if method not in self.calls:
             return [f"{method} is no method that an agent may call"]
         is_request = self.calls[method].endswith("Request")
@@ -99,6 +101,14 @@ class Oracle:
         if method == "session/update":
             return self._update(value.get("params"))
         return self._fits(self._root(self.calls[method]), value.get("params"), method)
+
+    def _own_call(self, value: Obj) -> list[str]:
+        method = value["method"]
+        if not method.startswith(extensions.PREFIX):
+            return []
+        if method not in extensions.notifications() or "id" in value:
+            return [f"{method} is no notification of ours"]
+        return [f"{method}: {why}" for why in own_notification(method)(value.get("params"))]
 
     def _update(self, params: Any) -> list[str]:
         """Judge an update by the one variant that its kind names: quicker than by all, and with a plain sentence."""
@@ -158,14 +168,19 @@ class Oracle:
         """Return what is wrong with all frames that the agent sent; those that differ in free texts share one look."""
         wrong: list[str] = []
         asked: dict[tuple[int, str], str] = {}
+        params: dict[tuple[int, str], Any] = {}
         sound: set[tuple[str | None, str]] = set()
         for frame in trace.frames:
             value = frame.value
             if frame.way == "sent":
                 if frame.is_request() and isinstance(value["method"], str):
                     asked[frame.proc, id_key(value["id"])] = value["method"]
+                    params[frame.proc, id_key(value["id"])] = value.get("params")
                 continue
             answered = asked.get((frame.proc, id_key(value["id"]))) if frame.is_answer() else None
+            if answered in extensions.methods() and "result" in value:
+                taken = params[frame.proc, id_key(value["id"])]
+                wrong += [f"params of {answered}: {why}" for why in own_params(answered)(taken)]
             form = (
                 answered,
                 json.dumps(_form(value | {"id": 0} if frame.is_answer() and type(value["id"]) is int else value)),
@@ -175,6 +190,24 @@ class Oracle:
                 wrong += found
                 sound |= set() if found else {form}
         return wrong
+
+
+@cache
+def own_params(method: str) -> Validator:
+    """Return the judge of params of a method of ours."""
+    return validator(extensions.whole(extensions.methods()[method]["params"]))
+
+
+@cache
+def own_result(method: str) -> Validator:
+    """Return the judge of results of a method of ours."""
+    return validator(extensions.whole(extensions.methods()[method]["result"]))
+
+
+@cache
+def own_notification(method: str) -> Validator:
+    """Return the judge of the params of a notification of ours."""
+    return validator(extensions.whole(extensions.notifications()[method]))
 
 
 def _form(value: Any, key: str = "") -> Any:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_server.cli.terminal import columns, counted, iso_time, json_text, size_text, table, title_text, visible
+from acp_server.base.printable import visible
+from acp_server.cli.terminal import columns, counted, iso_time, json_text, size_text, table, title_text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from acp_server.base.ids import SessionId
 from acp_server.base.json_value import JsonValue
-from acp_server.cli.transcript import answered, code, fenced, inline, quoted, shown, transcript
 from acp_server.messages.blocks import (
     ImageBlock,
     Message,
@@ -30,6 +29,7 @@ from acp_server.messages.blocks import (
 from acp_server.messages.codec import message_to_json
 from acp_server.session.header import SessionHeader
 from acp_server.session.session import Session
+from acp_server.session.transcript import answered, code, fenced, inline, quoted, shown, transcript
 from tests.support.story import Story, events_of
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from acp_server.base.json_value import JsonObject
-from acp_server.cli.terminal import visible
+from acp_server.base.printable import visible
 from acp_server.messages.blocks import (
     Block,
     ImageBlock,
