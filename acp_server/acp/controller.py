@@ -79,12 +79,13 @@ class Controller:
         hidden = hidden_ranges(log)
         for count, event in enumerate(log.merged(), 1):
             updates = self._presenter.present(event)
-            if updates and any(first <= event.seq < until for first, until in hidden):
+            if hidden and updates and any(first <= event.seq < until for first, until in hidden):
                 updates = [update for update in updates if not isinstance(update, TextUpdate) and _stays(update)]
             if updates:
-                if images := [ident for update in updates if isinstance(update, dict) for ident in named_in(update)]:
-                    await self._outbox.room()
-                    await self._pictures.load(self.id, images)
+                for update in updates:
+                    if type(update) is dict and (images := list(named_in(update))):
+                        await self._outbox.room()
+                        await self._pictures.load(self.id, images)
                 self._send(updates)
             if count % REPLAYED_AT_ONCE == 0:
                 await asyncio.sleep(0)  # what is shown goes out meanwhile, and other sessions go on

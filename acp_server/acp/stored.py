@@ -80,6 +80,12 @@ class Stored:
         self._ids = ids
         self._connect = connect
         self._collector = Collector()
+        self._opening = 0
+
+    @property
+    def opening(self) -> bool:
+        """Return whether a stored session is being opened, its replay included."""
+        return self._opening > 0
 
     async def list(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - a route's signature
         """Return one page, newest first: `session/list`. Never opens a session."""
@@ -166,6 +172,13 @@ class Stored:
         return {"sessionId": header.id, **self._options.choices(controller)}
 
     async def _open(self, asked: params.StoredSession, request: Inbound, *, replay: bool) -> Mapping[str, Any]:
+        self._opening += 1
+        try:
+            return await self._opened(asked, request, replay=replay)
+        finally:
+            self._opening -= 1
+
+    async def _opened(self, asked: params.StoredSession, request: Inbound, *, replay: bool) -> Mapping[str, Any]:
         roots = params.real_roots(asked.roots)
         config, reason = self._access.config_or_reason()
         controller = self._sessions.get(asked.id)

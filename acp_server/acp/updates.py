@@ -20,7 +20,7 @@ from acp_server.base.values import value
 from acp_server.messages.prices import CURRENCY
 from acp_server.session.events import APPEND, SessionEvent
 from acp_server.session.undo import RESTORES
-from acp_server.session.usage import SPENDING_TYPES, UsageProjection, total_cost
+from acp_server.session.usage import CONTEXT, SPENDING_TYPES, UsageProjection, total_cost
 from acp_server.tools.job_notices import JOBS
 
 MESSAGE: Final = "agent_message_chunk"
@@ -92,7 +92,7 @@ class Presenter:
         kind = event.type
         if kind == "assistant/chunk":
             return self._chunk(event.data)
-        if kind in SPENDING_TYPES:
+        if kind in SPENDING_TYPES and (kind == CONTEXT or "usage" in event.data):
             self._spent = _SPENDING.apply(self._spent, event)
         way = self._ways.get(kind)
         return NOTHING if way is None else way(event)
@@ -176,7 +176,7 @@ class Presenter:
         updates: list[Update] = []
         message: Any = event.data["message"]
         for index, block in enumerate(message["content"]):
-            if event.source_event_seqs is None or block["type"] == "tool-call":
+            if block["type"] == "tool-call" or (event.source_event_seqs is None and index not in self._shown):
                 updates += self._block(event.data, index, block)
         self._shown.clear()
         return [*updates, *self._usage(event.data.get("usage"))]

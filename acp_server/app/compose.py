@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from acp_server.acp.access import Access
 from acp_server.acp.extensions import Extensions
@@ -37,6 +37,8 @@ class Graph:
     sessions: OpenSessions
     server: Server
     core: Core
+    busy: Callable[[], bool]
+    """Whether a stored session is being opened, which takes the whole process when it is long."""
 
 
 def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options: ServeOptions) -> Graph:
@@ -79,7 +81,7 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
         tap=None if trace is None else trace.inbound,
         hint=lambda text: log.write("error", text),
     )
-    return Graph(connection, peer, sessions, server, core)
+    return Graph(connection, peer, sessions, server, core, lambda: stored.opening)
 
 
 def _greet(agent: Agent, core: Core, sessions: OpenSessions) -> None:

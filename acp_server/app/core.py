@@ -65,11 +65,18 @@ class Core:
     ids: RandomIds
     servers: McpSessions
 
-    def warm_up_soon(self) -> None:
-        """Load what a turn needs once the first requests had their chance."""
+    def warm_up_soon(self, busy: Callable[[], bool]) -> None:
+        """Load what a turn needs once the first requests had their chance; not while the process is `busy`."""
         loop = asyncio.get_running_loop()
+
+        def models() -> None:
+            if busy():
+                loop.call_later(WARM_UP_AFTER, models)
+            else:
+                self.models.start()
+
         loop.call_later(WARM_UP_AFTER, self.store.start)
-        self.store.then(lambda: loop.call_later(WARM_UP_AFTER, self.models.start))
+        self.store.then(lambda: loop.call_later(WARM_UP_AFTER, models))
 
     async def close(self) -> None:
         """Give back what the services hold."""

@@ -52,7 +52,7 @@ async def _serve(stdio: Stdio, start: Start, options: ServeOptions, parent: int,
     lifetime.start()
     if start.initialized is not None:
         graph.server.initialized(start.initialized)
-    graph.core.warm_up_soon()
+    graph.core.warm_up_soon(graph.busy)
     gc.freeze()  # what is there by now stays as long as the process: never looked through again
     gc.enable()
     reason = await graph.connection.run(start.unread)

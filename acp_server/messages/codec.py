@@ -150,18 +150,23 @@ def source_to_json(source: Source) -> dict[str, JsonValue]:
 
 def source_from_json(data: JsonObject) -> Source:
     """Return the source; a kind of the future becomes an OtherSource. Raises MessageFormatError."""
-    match kind := _text(data, "kind"):
-        case "user":
-            return UserSource()
-        case "plugin":
-            extra = {key: value for key, value in data.items() if key not in ("kind", "plugin")}
-            return PluginSource(_text(data, "plugin"), extra)
-        case "model":
-            return ModelSource(_text(data, "provider"), _text(data, "model"), data.get("replayState"))
-        case "tool":
-            return ToolSource(_text(data, "callId"))
-        case _:
-            return OtherSource(kind, data)
+    kind = _text(data, "kind")
+    reader = _SOURCE_READERS.get(kind)
+    return OtherSource(kind, data) if reader is None else reader(data)
+
+
+def _read_plugin(data: JsonObject) -> PluginSource:
+    extra = {key: value for key, value in data.items() if key not in ("kind", "plugin")}
+    return PluginSource(_text(data, "plugin"), extra)
+
+
+_USER: Final = UserSource()
+_SOURCE_READERS: Final[Mapping[str, Callable[[JsonObject], Source]]] = {
+    "user": lambda _data: _USER,
+    "plugin": _read_plugin,
+    "model": lambda data: ModelSource(_text(data, "provider"), _text(data, "model"), data.get("replayState")),
+    "tool": lambda data: ToolSource(_text(data, "callId")),
+}
 
 
 def _text(data: JsonObject, key: str) -> str:

@@ -43,6 +43,9 @@ class BadBatch(Exception):  # noqa: N818 - it is a finding about bytes, turned i
 _KEPT: Final[deque[zstandard.ZstdCompressor]] = deque(maxlen=4)
 """Compressors that nobody uses at the moment: making one's tables anew costs more than a short payload itself."""
 
+_READERS: Final[deque[zstandard.ZstdDecompressor]] = deque(maxlen=4)
+"""Decompressors that nobody uses at the moment, for the same reason."""
+
 
 def encode_frame(payload: bytes) -> bytes:
     """Return one frame that states its content's size and checksum."""
@@ -108,9 +111,12 @@ def decode_frame(frame: bytes) -> bytes:
         size = zstandard.frame_content_size(frame)
         if not 0 <= size <= PAYLOAD_LIMIT:
             raise BadBatch(f"the frame states {size} bytes of content")
-        payload = zstandard.ZstdDecompressor().decompress(frame)
+        reader = _READERS.pop() if _READERS else zstandard.ZstdDecompressor()
+        payload = reader.decompress(frame)
     except zstandard.ZstdError as error:
         raise BadBatch("the frame's content is damaged") from error
+    if size <= SHORT:
+        _READERS.append(reader)
     if len(payload) != size:
         raise BadBatch("the frame's content has another size than it states")
     return payload

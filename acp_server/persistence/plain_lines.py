@@ -28,6 +28,13 @@ _WORDS: Final = re.compile(
     rf'\{{"type":"(?:text|reasoning)-chunks","seq0":{_NUMBER},"time0":{_NUMBER},'
     rf'"data":\{{"turn":{_NUMBER},"step":{_NUMBER},"index":{_NUMBER},"dt":(?=\[)'
 ).match
+_SHORT_NUMBER: Final = "(?:0|[1-9][0-9]{0,5})"
+"""Of as many as a row can hold, the sum is safe beside a time that is safe by its length."""
+_SIMPLE_TEXT: Final = r'"[^"\\\x00-\x1f]*"'
+_SIMPLE_PIECES: Final = re.compile(
+    rf'\[((?:{_SHORT_NUMBER},)*{_SHORT_NUMBER})\],"texts":\[((?:{_SIMPLE_TEXT},)*{_SIMPLE_TEXT})\]\}}\}}\Z'
+).match
+"""The rest of a row whose texts hold no escape, which is how most are."""
 _TEXT_ROW: Final = '{"type":"text-chunks"'
 _TEXTS: Final = ',"texts":'
 _SOURCES: Final = ',"sourceEventSeqs":'
@@ -92,6 +99,10 @@ def _row(line: str, seq: int) -> PackedRow | None:
     head = _WORDS(line)
     if head is None or int(head[1]) != seq:
         return None
+    if simple := _SIMPLE_PIECES(line, head.end()):
+        count = _between(line, *simple.span(2))
+        fits = count >= SHORTEST_RUN and line.count(",", *simple.span(1)) == count - 2
+        return PackedRow(seq, count, line.encode()) if fits else None
     dt, end = _scan_plain(line, head.end())
     if not line.startswith(_TEXTS, end):
         return None
@@ -103,6 +114,11 @@ def _row(line: str, seq: int) -> PackedRow | None:
     if min(dt) < 0 or int(head[2]) + sum(dt) > SAFE_INTEGER:
         return None
     return PackedRow(seq, len(pieces), line.encode())
+
+
+def _between(line: str, start: int, end: int) -> int:
+    """Return how many texts without escapes stand in an array's inside, counted by the marks between two of them."""
+    return line.count('","', start + 1, end) + 1
 
 
 def merged_words(line: str) -> SessionEvent | None:

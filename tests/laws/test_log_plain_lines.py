@@ -75,7 +75,7 @@ def test_words_are_merged_without_a_decoder_as_with_one(
     kind = "reasoning-chunks" if reasoning else "text-chunks"
     row = {"type": kind, "seq0": 4, "time0": 5, "data": data}
     for line in (json.dumps(row, separators=separators, ensure_ascii=False), json.dumps(row, separators=(",", ":"))):
-        assert isinstance(decode_line(line, 4), PackedRow)
+        assert decode_line(line, 4) == PackedRow(4, len(texts), line.encode())
         merged = merged_words(line)
         assert merged is None or repr(merged) == repr(merge_row(row))
         if line.startswith('{"type":"') and "\\" not in line and separators == (",", ":"):

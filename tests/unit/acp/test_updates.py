@@ -93,6 +93,14 @@ def test_deltas_are_shown_as_they_come_and_their_message_adds_nothing() -> None:
     ]
 
 
+def test_a_message_that_names_no_deltas_adds_only_what_none_has_shown() -> None:
+    story = Story().begin()
+    story.stream(TextDelta(0, "Hello"), STOP)
+    message = Message("a", "assistant", (TextBlock("Hello"), TextBlock("there")), MODEL)
+    story.session.append("assistant/message", {**story.place, "message": message_to_json(message)}, surface_op="append")
+    assert shown(story) == [("agent_message_chunk", "m1-1-0", "Hello"), ("agent_message_chunk", "m1-1-1", "there")]
+
+
 def test_blocks_without_deltas_are_shown_at_their_end() -> None:
     story = Story().begin()
     story.stream(BlockStart(0, "text"), BlockEnd(0, TextBlock("Whole.")), BlockEnd(1, ReasoningBlock("Why.")), STOP)
