@@ -173,7 +173,7 @@ CEILINGS: dict[str, int] = {
     "CONTRIBUTING.md": 120,
     "docs/architecture.md": 250,
     "docs/walkthrough.md": 200,
-    "docs/protocol.md": 430,
+    "docs/protocol.md": 60,
     "docs/log-format.md": 350,
     "docs/event-catalog.md": 1000,
     "docs/llm.md": 200,
