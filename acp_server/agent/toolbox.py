@@ -19,8 +19,9 @@ from acp_server.base.values import replace, value
 from acp_server.messages.blocks import TextBlock, ToolCallBlock
 from acp_server.sandbox.policy import Policy
 from acp_server.session.session import Session
+from acp_server.session.whole_texts import WHOLE
 from acp_server.tools.arguments import read_arguments
-from acp_server.tools.beside import Beside
+from acp_server.tools.beside import Beside, Whole
 from acp_server.tools.client_side import NO_CLIENT, ClientSide
 from acp_server.tools.remembering import facts_in
 from acp_server.tools.run import Limits, run_tool
@@ -145,7 +146,7 @@ class Toolbox:
             arguments = read_arguments(tool, place.call.arguments)
             result = await run_tool(tool, arguments, context, self._scene.limits)
         except ToolError as error:
-            outcome = failed("ToolError", error.code, error.message, _meta(None, context.facts))
+            outcome = failed("ToolError", error.code, error.message, _meta(None, context.facts, error.whole))
             return self._reminded(place.call, outcome)
         except ServerError as error:
             return failed("ServerError", error.code, error.message, _meta(None, context.facts))
@@ -193,9 +194,17 @@ class Toolbox:
         return ToolOutcome((*outcome.content, TextBlock(note)), outcome.error, outcome.meta, outcome.contexts)
 
 
-def _meta(result: ToolResult | None, facts: Mapping[str, list[JsonValue]]) -> JsonObject | None:
-    """Return what the log keeps of a call and no model reads: its card, its raw output unless too long, its facts."""
+def _meta(
+    result: ToolResult | None, facts: Mapping[str, list[JsonValue]], whole: Whole | None = None
+) -> JsonObject | None:
+    """Return what the log keeps of a call and no model reads.
+
+    That is its card, its raw output unless too long, its facts, and where all of a text is of which it shows a part.
+    """
     meta: dict[str, JsonValue] = {}
+    whole = whole if result is None else result.whole
+    if whole is not None:
+        meta[WHOLE] = whole.path
     if facts:
         meta["facts"] = {kind: list(kept) for kind, kept in facts.items()}
     if result is not None and result.card is not None:

@@ -42,6 +42,7 @@ from acp_server.session.store import SessionStore
 if TYPE_CHECKING:
     from acp_server.agent.titling import Titling
     from acp_server.agent.undo import Undo
+    from acp_server.app.beside import SessionBeside
     from acp_server.app.model_runtime import ModelRuntime
     from acp_server.llm.runtime import LlmRuntime
 
@@ -141,16 +142,22 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
         def tell(sentence: str) -> None:
             family.tell(session.id, sentence)
 
+        def beside() -> SessionBeside:
+            from acp_server.app.beside import SessionBeside  # noqa: PLC0415 - not for the start path
+
+            return SessionBeside(session, lambda: store.loaded if store.ready else None, journal)
+
+        async def keep_text(text: str) -> str | None:
+            return await beside().keep_text(text)
+
         def undo(used: Callable[[], int | None]) -> Undo:
             from acp_server.agent.undo import Undo  # noqa: PLC0415 - not for the start path
-            from acp_server.app.beside import SessionBeside  # noqa: PLC0415 - likewise
             from acp_server.app.undo_files import SessionFiles  # noqa: PLC0415 - likewise
 
-            beside = SessionBeside(session, lambda: store.loaded if store.ready else None, journal)
             client, roots = partial(front.client, str(session.id)), partial(front.roots, str(session.id))
-            return Undo(session, SessionFiles(session, beside, environment, client, roots), journal, ids, used)
+            return Undo(session, SessionFiles(session, beside(), environment, client, roots), journal, ids, used)
 
-        kit = KeeperKit(session, journal, runtime, clock, ids, uniform, log.report, tell)
+        kit = KeeperKit(session, journal, runtime, clock, ids, uniform, log.report, tell, keep_text)
         return AgentServices(
             runtime=runtime,
             tools=tools.open(session, journal, attachments),

@@ -99,7 +99,7 @@ class KeeperEntry:
 
 @value
 class KeeperKit:
-    """What a session's keeper is made of; `tell` tells the person a sentence."""
+    """What a session's keeper is made of; `tell` tells the person a sentence, `keep_text` is that of Beside."""
 
     session: Session
     journal: HeldJournal
@@ -109,6 +109,7 @@ class KeeperKit:
     random: Callable[[], float]
     report: Callable[[BaseException], None]
     tell: Callable[[str], None]
+    keep_text: Callable[[str], Awaitable[str | None]]
 
 
 class Registries:

@@ -15,7 +15,8 @@ from acp_server.base.json_value import JsonValue
 from acp_server.compaction.estimate import blocks_tokens, message_tokens
 from acp_server.compaction.meter import Meter
 from acp_server.compaction.policy import Policy, summary_budget
-from acp_server.compaction.prune import plan_cuts, with_content
+from acp_server.compaction.prune import calls_of, pointer_to
+from acp_server.compaction.results import kept_whole, shorter_results
 from acp_server.compaction.scene import Kit, Nodes, Plan, nodes_of
 from acp_server.compaction.selection import head_length, tail_start
 from acp_server.compaction.summarize import Summarizer, Summary, SummaryFailed
@@ -85,22 +86,18 @@ class Compactor:
         self._bracket = OpenBracket(kit.session)
         self._running = False
 
-    def prune(self, policy: Policy, least: int = 1) -> bool:
+    async def prune(self, policy: Policy, least: int = 1) -> bool:
         """Cut the results of tools that may be cut, when that saves `least` tokens; return whether it did.
 
         Only inside a turn.
         """
         nodes = nodes_of(self._kit.session, self._meter)
-        cuts: list[tuple[int, Message]] = []
-        saved = 0
-        for cut in plan_cuts(nodes.messages, policy.prune):
-            message = nodes.messages[cut.place]
-            if message is not None:
-                cuts.append((cut.place, with_content(message, cut.content)))
-                saved += nodes.prices[cut.place] - message_tokens(cuts[-1][1])
+        cuts = shorter_results(nodes, policy)
+        saved = sum(nodes.prices[place] - message_tokens(shorter) for place, shorter in cuts)
         if not cuts or self._meter.calibrated(saved) < least:
             return False
-        for place, shorter in cuts:
+        wholes = await kept_whole(self._kit, nodes, [place for place, _ in cuts])
+        for place, shorter in shorter_results(nodes, policy, wholes):
             rewrite_result(self._kit.session, nodes.seqs[place], shorter, nodes.prices[place])
         return True
 
@@ -138,7 +135,7 @@ class Compactor:
         taken.end({"tokensBefore": before, "tokensAfter": after})
         return Outcome(length, before, after)
 
-    def trim(self, order: Order, target: int) -> Outcome | None:
+    async def trim(self, order: Order, target: int) -> Outcome | None:
         """Make the messages fit into `target` tokens without a model; None when nothing more can go.
 
         Raises:
@@ -149,7 +146,7 @@ class Compactor:
         length = tail_start(nodes.messages, nodes.prices, target)
         gone = self._drop_head(order, nodes, length, before) if length else 0
         if order.turn is not None:
-            gone += self._shorten(target)
+            gone += await self._shorten(target)
         after = self._meter.total()
         return Outcome(gone, before, after) if after < before else None
 
@@ -167,9 +164,12 @@ class Compactor:
         taken.end({"tokensBefore": before, "tokensAfter": self._meter.total(), "trimmed": True})
         return length
 
-    def _shorten(self, target: int) -> int:
+    async def _shorten(self, target: int) -> int:
         nodes = nodes_of(self._kit.session, self._meter)
-        shorter = shorten(nodes.messages, target)
+        places = [one.place for one in shorten(nodes.messages, target)]
+        wholes, calls = await kept_whole(self._kit, nodes, places), calls_of(nodes.messages)
+        pointers = {place: pointer_to(calls.get(place), wholes.get(place)) for place in places}
+        shorter = shorten(nodes.messages, target, pointers)
         for one in shorter:
             seq, price = nodes.seqs[one.place], nodes.prices[one.place]
             rewrite = rewrite_result if is_result(one.message) else rewrite_message

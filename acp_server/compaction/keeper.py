@@ -95,11 +95,11 @@ class Keeper:
         order = Order("overflow", turn, config, policy)
         before = self._meter.surface
         if self._overflows <= policy.max_overflow_retries:
-            self._compactor.prune(policy)
+            await self._compactor.prune(policy)
             failed = await self._tried(order, 0, cancel)
             if failed is None and self._meter.surface < before:
                 return True
-        return self._trimmed(order, self._meter.surface // 2)
+        return await self._trimmed(order, self._meter.surface // 2)
 
     async def compact(self, config: CallConfig, focus: str, command_id: str, cancel: CancelToken) -> str:
         """Compact what there is, outside of turns; return what the person is told.
@@ -171,7 +171,7 @@ class Keeper:
         summary's request is to hit it.
         """
         over = self._total(order.config) + pending - room.limit
-        if self._compactor.prune(order.policy, over + room.window // PRUNED):
+        if await self._compactor.prune(order.policy, over + room.window // PRUNED):
             return
         retain, failed = room.retain, None
         for _ in range(1 + order.policy.compaction_retries):
@@ -181,7 +181,7 @@ class Keeper:
             retain //= 4
         if self._total(order.config) + pending > room.hard:
             target = max(room.limit - pending, room.limit // 4) - self._meter.calibrated(self._meter.header)
-            self._trimmed(order, max(target, 0) * 3 // 4)
+            await self._trimmed(order, max(target, 0) * 3 // 4)
         elif failed is not None:
             self._kit.tell(f"The conversation could not be compacted: {failed.message}")
 
@@ -194,9 +194,9 @@ class Keeper:
             return error
         return None
 
-    def _trimmed(self, order: Order, target: int) -> bool:
+    async def _trimmed(self, order: Order, target: int) -> bool:
         try:
-            done = self._compactor.trim(order, target)
+            done = await self._compactor.trim(order, target)
         except ServerError as error:
             self._kit.report(error)
             return False

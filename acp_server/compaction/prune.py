@@ -20,7 +20,12 @@ LEAST_REPEAT: Final = 400
 """Characters from which on a repeated reading is worth cutting."""
 CUT: Final = "[cut to make room: "
 """How the pointer begins in the place of what went."""
-_POINTER: Final = 240
+_ASKED: Final = 240
+"""Characters of a call's arguments in a pointer at most."""
+LONGEST_PATH: Final = 400
+_NUMBER: Final = 24
+"""Characters that tell how much was cut."""
+NOWHERE: Final[Mapping[int, str]] = {}
 
 
 @value
@@ -31,9 +36,18 @@ class Cut:
     content: tuple[Block, ...]
 
 
-def plan_cuts(messages: Sequence[Message | None], limits: PruneLimits, *, spare: int = SPARED) -> list[Cut]:
-    """Return the results that can be cut, in order. With `spare` below 0 not even unseen results are spared."""
-    calls = _calls(messages)
+def plan_cuts(
+    messages: Sequence[Message | None],
+    limits: PruneLimits,
+    wholes: Mapping[int, str] = NOWHERE,
+    *,
+    spare: int = SPARED,
+) -> list[Cut]:
+    """Return the results that can be cut, in order. With `spare` below 0 not even unseen results are spared.
+
+    `wholes` names, by the result's place, the files that hold all of a text.
+    """
+    calls = calls_of(messages)
     results = [place for place, message in enumerate(messages) if _result(message) is not None]
     if spare >= 0:
         seen = _last_answer(messages)
@@ -45,16 +59,35 @@ def plan_cuts(messages: Sequence[Message | None], limits: PruneLimits, *, spare:
         result = _result(messages[place])
         if result is None:
             continue
-        content = _cut(result, calls.get(place), limits, repeated=place in later)
+        pointer = pointer_to(calls.get(place), wholes.get(place))
+        content = _cut(result, pointer, limits, repeated=place in later)
         if content is not None:
             cuts.append(Cut(place, content))
     return cuts
 
 
+def pointer_to(call: ToolCallBlock | None, whole: str | None) -> str:
+    """Return the sentence that says how what was cut can be had again, with a blank before it.
+
+    A file that holds it is named before the call: to call again may have effects, and may give something else.
+    """
+    if whole is not None and len(whole) <= LONGEST_PATH:
+        return f" The whole text is in {whole}, which you can read."
+    if call is None:
+        return ""
+    asked = call.arguments if len(call.arguments) <= _ASKED else f"{call.arguments[: _ASKED - 1]}…"
+    return f" Call {call.name} again to see them: {asked}"
+
+
+def is_reading(call: ToolCallBlock | None) -> bool:
+    """Return whether the call reads a file, so that calling it again is the way to what it gave."""
+    return call is not None and _reading(call)[0] is not None
+
+
 def cut_text(text: str, head: int, tail: int, pointer: str) -> str:
     """Return the first and last characters of a text with a note between them; a text that is short enough as it is."""
     gone = len(text) - head - tail
-    if gone <= len(CUT) + _POINTER:
+    if gone <= len(CUT) + max(_ASKED, len(pointer) + _NUMBER):
         return text
     end = text[len(text) - tail :] if tail else ""
     return f"{text[:head]}\n\n{CUT}{gone} characters.{pointer}]\n\n{end}"
@@ -68,9 +101,7 @@ def with_content(message: Message, content: tuple[Block, ...]) -> Message:
     return replace(message, content=(replace(block, content=content),))
 
 
-def _cut(
-    result: ToolResultBlock, call: ToolCallBlock | None, limits: PruneLimits, *, repeated: bool
-) -> tuple[Block, ...] | None:
+def _cut(result: ToolResultBlock, pointer: str, limits: PruneLimits, *, repeated: bool) -> tuple[Block, ...] | None:
     text = text_of(result.content)
     if CUT in text:
         return None
@@ -82,17 +113,10 @@ def _cut(
     head, tail = limits.head_chars, limits.tail_chars
     if result.is_error:
         head, tail = tail, head  # what went wrong stands at the end
-    return (TextBlock(cut_text(text, head, tail, _pointer(call))), *others)
+    return (TextBlock(cut_text(text, head, tail, pointer)), *others)
 
 
-def _pointer(call: ToolCallBlock | None) -> str:
-    if call is None:
-        return ""
-    asked = call.arguments if len(call.arguments) <= _POINTER else f"{call.arguments[: _POINTER - 1]}…"
-    return f" Call {call.name} again to see them: {asked}"
-
-
-def _calls(messages: Sequence[Message | None]) -> dict[int, ToolCallBlock]:
+def calls_of(messages: Sequence[Message | None]) -> dict[int, ToolCallBlock]:
     """Return the call of each result, by the result's place."""
     known: dict[str, ToolCallBlock] = {}
     found: dict[int, ToolCallBlock] = {}

@@ -24,6 +24,14 @@ Count: TypeAlias = Callable[[str, Sequence[str], CancelToken], Awaitable[Sequenc
 """Gets a model and texts; returns their tokens, or None when they cannot be counted."""
 
 
+KeepText: TypeAlias = Callable[[str], Awaitable[str | None]]
+
+
+async def keep_nothing(_text: str) -> str | None:
+    """Keep nothing."""
+    return None
+
+
 @dataclass(slots=True)
 class Kit:
     """What keeping one session needs. `tell` tells the person a sentence, `report` takes failures nobody hears of."""
@@ -39,6 +47,8 @@ class Kit:
     policies: Callable[[], Policies]
     count: Count | None = None
     """Counts texts exactly; None where nothing can."""
+    keep_text: KeepText = keep_nothing
+    """Keeps a text in a file that the session's tools may read and gives its path, None where nothing is kept."""
 
 
 @dataclass(slots=True)

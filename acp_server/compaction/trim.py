@@ -6,7 +6,7 @@ newest request is never cut: when it alone is too long, nothing here helps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from acp_server.base.values import replace, value
@@ -17,6 +17,7 @@ from acp_server.messages.blocks import Block, Message, TextBlock, ToolResultBloc
 
 SHARES: Final = (4, 8, 16, 32, 64)
 """A text may take so many parts of the target each; smaller shares are tried until all fits."""
+NO_POINTERS: Final[Mapping[int, str]] = {}
 _CHARACTERS_A_TOKEN: Final = 2
 _LEAST: Final = 400
 
@@ -46,8 +47,13 @@ def request_blocks(message: Message | None) -> tuple[Block, ...]:
     return message.content[1:] if is_checkpoint(message) else ()
 
 
-def shorten(messages: Sequence[Message | None], target: int) -> list[Shortened]:
-    """Return the messages that have to be shortened so that all fit into `target` tokens, as far as that can be."""
+def shorten(
+    messages: Sequence[Message | None], target: int, pointers: Mapping[int, str] = NO_POINTERS
+) -> list[Shortened]:
+    """Return the messages that have to be shortened so that all fit into `target` tokens, as far as that can be.
+
+    `pointers` has, by the place of a result, the sentence that says how it can be had again.
+    """
     prices = [message_tokens(message) for message in messages]
     kept = newest_request(messages)
     best: list[Shortened] = []
@@ -58,8 +64,8 @@ def shorten(messages: Sequence[Message | None], target: int) -> list[Shortened]:
         best = []
         for place, message in enumerate(messages):
             if message is not None and place != kept and message.role == "user":
-                shorter = _shorter(message, longest)
-                if shorter is not message:
+                shorter = _shorter(message, longest, pointers.get(place, ""))
+                if message_tokens(shorter) < prices[place]:
                     best.append(Shortened(place, shorter))
         saved = sum(prices[one.place] - message_tokens(one.message) for one in best)
         if sum(prices) - saved <= target:
@@ -67,20 +73,20 @@ def shorten(messages: Sequence[Message | None], target: int) -> list[Shortened]:
     return best
 
 
-def _shorter(message: Message, longest: int) -> Message:
-    content = tuple(shorter_block(block, longest) for block in message.content)
+def _shorter(message: Message, longest: int, pointer: str) -> Message:
+    content = tuple(shorter_block(block, longest, pointer) for block in message.content)
     same = all(new is old for new, old in zip(content, message.content, strict=True))
     return message if same else replace(message, content=content)
 
 
-def shorter_block(block: Block, longest: int) -> Block:
+def shorter_block(block: Block, longest: int, pointer: str = "") -> Block:
     """Return the block with texts of about `longest` characters at most."""
     match block:
         case TextBlock() if len(block.text) > longest:
-            text = cut_text(block.text, longest * 3 // 4, longest // 4, "")
+            text = cut_text(block.text, longest * 3 // 4, longest // 4, pointer)
             return block if text == block.text else TextBlock(text)
         case ToolResultBlock():
-            content = tuple(shorter_block(inner, longest) for inner in block.content)
+            content = tuple(shorter_block(inner, longest, pointer) for inner in block.content)
             same = all(new is old for new, old in zip(content, block.content, strict=True))
             return block if same else replace(block, content=content)
         case _:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from acp_server.base.cancel import Cancelled
 from acp_server.base.values import replace, value
-from acp_server.messages.blocks import Block, TextBlock
+from acp_server.messages.blocks import TextBlock
 from acp_server.tools.beside import Beside, Whole
 from acp_server.tools.tool import AnyTool, ToolContext, ToolError, ToolResult
 
@@ -52,9 +52,9 @@ async def run_tool(tool: AnyTool, arguments: Any, context: ToolContext, limits: 
     try:
         result = _outcome(tool, task, context)
     except ToolError as error:
-        text = await _bounded_text(error.message, error.whole, context.beside)
-        raise ToolError(error.code, text) from error
-    return replace(result, content=await _bounded(result, context.beside))
+        text, whole = await _bounded_text(error.message, error.whole, context.beside)
+        raise ToolError(error.code, text, whole) from error
+    return await _bounded(result, context.beside)
 
 
 def _seconds(tool: AnyTool, limits: Limits) -> float | None:
@@ -84,25 +84,27 @@ def _outcome(tool: AnyTool, task: asyncio.Future[ToolResult], context: ToolConte
     raise ToolError("TOOL_TIMEOUT", f"{tool.name} took too long and was stopped; what it did is unknown")
 
 
-async def _bounded(result: ToolResult, beside: Beside) -> tuple[Block, ...]:
-    """Return the content with texts cut that are too long together; what is cut stays readable in a file."""
+async def _bounded(result: ToolResult, beside: Beside) -> ToolResult:
+    """Return the result with texts cut that are too long together; what is cut stays readable in a file."""
     content = result.content
     size = sum(len(block.text.encode()) for block in content if isinstance(block, TextBlock))
     if size <= INLINE_BYTES and result.whole is None:
-        return content
-    whole = "\n".join(block.text for block in content if isinstance(block, TextBlock))
+        return result
+    joined = "\n".join(block.text for block in content if isinstance(block, TextBlock))
     others = tuple(block for block in content if not isinstance(block, TextBlock))
-    return (TextBlock(await _bounded_text(whole, result.whole, beside)), *others)
+    text, whole = await _bounded_text(joined, result.whole, beside)
+    return replace(result, content=(TextBlock(text), *others), whole=whole)
 
 
-async def _bounded_text(text: str, whole: Whole | None, beside: Beside) -> str:
+async def _bounded_text(text: str, whole: Whole | None, beside: Beside) -> tuple[str, Whole | None]:
+    """Return what a model gets of a text, and what holds all of it where that is not all."""
     size = len(text.encode())
     if size <= INLINE_BYTES:
-        return text
+        return text, whole
     if whole is None:
         path = await beside.keep_text(text)
         whole = None if path is None else Whole(path, size)
-    return cut_text(text, whole)
+    return cut_text(text, whole), whole
 
 
 def cut_text(text: str, whole: Whole | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.stage import Stage, stop_reason
-from tests.support.llm_script import Script
+from tests.support.llm_script import Answer, Script
 from tests.support.mock_llm import KEY, MockLlm
 from tests.support.trace import Obj, Turn
 
@@ -120,6 +120,33 @@ def test_a_summary_that_fails_is_told_and_nothing_is_lost(stage: Stage, mock: Mo
     assert "no such parameter" in play.client.said(turn)
     play.say(words("Task three"))
     assert "Task one" in str(mock.asked[-1].messages)
+
+
+def test_what_is_cut_from_a_result_can_still_be_read(stage: Stage, mock: MockLlm) -> None:
+    play = Play(stage, mock, PLAIN)
+    play.client.result("session/set_mode", {"sessionId": play.session, "modeId": "auto"})
+    answers: list[Answer] = []
+    for number in range(12):
+        command = f"for line in $(seq 350); do echo line $line of the words that task {number} has; done"
+        answers += [{"tool": "bash", "args": {"command": command}}, {"text": "Done."}]
+    mock.script.keyed = [("Task", answers)]
+    results: list[str] = []
+    for number in range(12):
+        turn = play.say(f"Task {number}")
+        results = [str(one["content"]) for one in mock.asked[-1].messages if one["role"] == "tool"]
+        if "cut to make room" in results[0]:
+            break
+    cut = [text for text in results if "cut to make room" in text]
+    assert "old results of tools were cut to make room: about" in play.client.trace.turn_text(
+        turn, "agent_thought_chunk"
+    )
+    assert 0 < len(cut) <= len(results) - 2
+    paths = [text.split("The whole text is in ")[1].split(", which you can read.")[0] for text in cut]
+    assert len(set(paths)) == len(paths)
+    mock.script.keyed = [("Read", [{"tool": "read", "args": {"path": paths[0], "offset": 200, "limit": 2}}])]
+    play.say("Read what is gone")
+    assert "line 201 of the words that task 0 has" in str(mock.asked[-1].messages[-1]["content"])
+    assert play.client.questions == []
 
 
 def test_a_compaction_can_be_cancelled(stage: Stage, mock: MockLlm) -> None:

@@ -49,6 +49,10 @@ _FILE_STATE: Final = (
     "what it held, null for no file: `digest` and `size` of its bytes, `kept`? the attachment that has them, "
     "`mode`? its permission bits"
 )
+_META: Final = (
+    "what no model reads: `card`?, how an editor draws it; `rawOutput`?; `facts`?, for later calls; `whole`?, the file "
+    "that holds all of a text of which the message has a part"
+)
 _RESTORES: Final = ("seq", "the message that an undo took away and this one brings back; it is not shown again")
 GROUPS: Final = (
     ("Conversation", ("user/message", "assistant/message", "assistant/chunk")),
@@ -140,7 +144,7 @@ EVENTS: Final[Mapping[str, Event]] = {
             "error?": "`name` and `code` of a call that failed, for programs",
             "meta?": (
                 "object",
-                "what no model reads: `card`?, how an editor draws it; `rawOutput`?; `facts`?, for later calls",
+                _META,
             ),
             "restores?": _RESTORES,
         },

@@ -54,6 +54,7 @@ TOO_LONG = FinishChunk("error", LlmFailure("CONTEXT_WINDOW_EXCEEDED", "prompt is
 CHARACTERS_A_TOKEN = 3.7
 SUMMARY = "## Request\nPort the parser.\n## Facts\nnone\n## State\nfiles were read.\n## Next\ngo on"
 SUMMARISED = (TextDelta(0, SUMMARY), UsageChunk(TokenUsage(500, 60)), FinishChunk("stop"))
+READING = "read_file"
 WORDS = ("parse", "value", "token", "lexer", "import", "return", "self", "index", "buffer", "width", "state", "error")
 
 
@@ -84,6 +85,7 @@ class WindowModel:
     seqs: list[int] = field(default_factory=list)
     """How many events the log had at each request."""
     summary: Callable[[], Sequence[StreamChunk]] = lambda: SUMMARISED
+    tool: str = READING
 
     def model(self, provider: str, model: str) -> ModelInfo:
         window = self.window if self.known else None
@@ -114,7 +116,7 @@ class WindowModel:
                 path = f"src/file{self.rng.randint(0, 30)}.py"
                 arguments = json.dumps({"path": path, "limit": self.rng.randint(1, 3)})
                 ident = f"call_{len(self.asked)}_{number}"
-                yield BlockEnd(number, ToolCallBlock(ident, "read_file", arguments))
+                yield BlockEnd(number, ToolCallBlock(ident, self.tool, arguments))
             yield UsageChunk(TokenUsage(size, 40))
             yield FinishChunk("tool-calls")
             return
@@ -135,9 +137,10 @@ class FileTools:
     longest: int
     huge: int = 0
     description: str = "Reads a file and returns its lines."
+    meta: JsonValue = None
 
     def schemas(self) -> Sequence[ToolSchema]:
-        return (ToolSchema("read_file", self.description, FrozenObject({"type": "object"})),)
+        return (ToolSchema(READING, self.description, FrozenObject({"type": "object"})),)
 
     def parallel(self, call: ToolCallBlock) -> bool:
         return True
@@ -151,7 +154,7 @@ class FileTools:
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
         size = self.huge or self.rng.randint(1, self.longest)
         line = " ".join(self.rng.choice(WORDS) for _ in range(12))
-        return ToolOutcome((TextBlock(f"{line}\n" * (size // len(line) + 1)),))
+        return ToolOutcome((TextBlock(f"{line}\n" * (size // len(line) + 1)),), meta=self.meta)
 
 
 class HurriedClock(FakeClock):
@@ -171,24 +174,25 @@ class Bench:
         self.session.validate(Invariants().check)
         model.seq = lambda: self.session.seq
         self.told: list[str] = []
+        self.kept: list[str] = []
         self.reported: list[BaseException] = []
         self.ends: list[TurnEnd] = []
         self.runtime = LlmRuntime()
         self.runtime.register(["play"], model)
         journal = CountingJournal(lambda: self.session.seq)
-        self.keeper = Keeper(
-            Kit(
-                session=self.session,
-                runtime=self._runtime,
-                journal=journal,
-                clock=self.clock,
-                ids=self.ids,
-                random=lambda: 0.5,
-                report=self.reported.append,
-                tell=self.told.append,
-                policies=lambda: policies or Policies(),
-            )
+        self.kit = Kit(
+            session=self.session,
+            runtime=self._runtime,
+            journal=journal,
+            clock=self.clock,
+            ids=self.ids,
+            random=lambda: 0.5,
+            report=self.reported.append,
+            tell=self.told.append,
+            policies=lambda: policies or Policies(),
+            keep_text=self._keep_text,
         )
+        self.keeper = Keeper(self.kit)
         services = AgentServices(
             runtime=self._runtime,
             tools=tools,
@@ -210,6 +214,14 @@ class Bench:
 
     def events(self, kind: str) -> list[SessionEvent]:
         return [event for event in self.session.events.milestones() if event.type == kind]
+
+    def kept_text(self, path: str) -> str:
+        """Return the text that was kept under that path."""
+        return self.kept[int(path.removeprefix("/kept/"))]
+
+    async def _keep_text(self, text: str) -> str | None:
+        self.kept.append(text)
+        return f"/kept/{len(self.kept) - 1}"
 
     async def _runtime(self) -> LlmRuntime:
         return self.runtime

@@ -64,6 +64,7 @@ def _maker(given: dict[str, Any]) -> Callable[[KeeperKit], Keeper]:
                 tell=kit.tell,
                 policies=lambda: policies,
                 count=count_exactly,
+                keep_text=kit.keep_text,
             )
         )
 
