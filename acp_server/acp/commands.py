@@ -43,6 +43,9 @@ class Command:
     expand: Callable[[str], str] | None = None
     """What becomes a prompt: it gets the text after the name and returns what a model is asked with it."""
 
+    goes_on: Callable[[str], bool] | None = None
+    """Whether, with that text after the name, the prompt goes to the model too once `run` has done its work."""
+
     def to_json(self) -> dict[str, Any]:
         """Return the entry of `available_commands_update`."""
         hint = {} if self.hint is None else {"input": {"hint": self.hint}}

@@ -6,23 +6,26 @@ Owns when a change is durable and what is sent after it (docs/protocol.md, claus
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from acp_server.acp import params
 from acp_server.acp.access import Access
+from acp_server.acp.compaction_option import compaction_option, read_auto
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import invalid, refused
-from acp_server.acp.modes import OPTION, mode_option, modes_block, read_mode
+from acp_server.acp.modes import mode_option, modes_block, read_mode
 from acp_server.acp.open_sessions import OpenSessions
-from acp_server.acp.options import EFFORT, MODEL, config_options, with_effort, with_model
-from acp_server.acp.presets import PRESET, preset_option, read_preset
-from acp_server.acp.reach import NETWORK, network_option, read_reach
+from acp_server.acp.options import config_options, with_effort, with_model
+from acp_server.acp.presets import preset_option, read_preset
+from acp_server.acp.reach import network_option, read_reach
+from acp_server.agent.auto_compaction import AUTO_EVENT, auto_of
 from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
 from acp_server.agent.network import NETWORK_EVENT, Reach, reach_of
 from acp_server.agent.presets import PRESET_EVENT, preset_of
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.peer import Inbound
+from acp_server.llm.adapter import ModelInfo
 from acp_server.messages.request import CallConfig
 
 
@@ -30,12 +33,20 @@ class OptionRoutes:
     """Routes over the open sessions."""
 
     def __init__(
-        self, sessions: OpenSessions, access: Access, network: Callable[[], tuple[Reach, bool]] = lambda: ("off", False)
+        self,
+        sessions: OpenSessions,
+        access: Access,
+        network: Callable[[], tuple[Reach, bool]] = lambda: ("off", False),
+        compaction: Callable[[], bool | None] = lambda: None,
     ) -> None:
-        """`network` gives what commands reach in a session that says nothing, and whether hosts are listed."""
+        """`network` gives what commands reach in a session that says nothing, and whether hosts are listed.
+
+        `compaction` gives whether such a session is compacted by itself, None where nobody can.
+        """
         self._sessions = sessions
         self._access = access
         self._network = network
+        self._compaction = compaction
         self._due = False
 
     def options(self, controller: Controller) -> list[dict[str, Any]]:
@@ -44,7 +55,9 @@ class OptionRoutes:
         mode = mode_option(mode_of(controller.agent.session.events))
         log = controller.agent.session.events
         models = config_options(config, self._access.info(config), self._access.offered())
-        return [mode, *models, network_option(reach_of(log), *self._network()), preset_option(log)]
+        default = self._compaction()
+        auto = [] if default is None else [compaction_option(auto=_first(auto_of(log), default))]
+        return [mode, *models, network_option(reach_of(log), *self._network()), preset_option(log), *auto]
 
     def choices(self, controller: Controller) -> dict[str, Any]:
         """Return what the results that open a session say about what can be chosen in it."""
@@ -66,8 +79,22 @@ class OptionRoutes:
     def set_option(self, given: params.Params, request: Inbound) -> Awaitable[Mapping[str, Any]]:
         """Change one option: `session/set_config_option`. The next step's request goes by it."""
         controller = self._sessions.find(given)
-        config, value = controller.agent.config, given.get("value")
-        match given.get("configId"):
+        self._set(controller, given.get("configId"), given.get("value"))
+        request.after_response(lambda: self._show(controller))
+        return self._kept(controller)
+
+    def change(self, controller: Controller, option: str, value: str) -> None:
+        """Change one option as a command does, and show it; raise RpcError as `set_option`."""
+        self._set(controller, option, value)
+        self._show(controller)
+
+    def models(self) -> Sequence[ModelInfo]:
+        """Return the models that can be chosen."""
+        return self._access.offered()
+
+    def _set(self, controller: Controller, option: object, value: object) -> None:
+        config = controller.agent.config
+        match option:
             case "mode":
                 self._enter(controller, read_mode(value, "value"))
             case "model":
@@ -78,11 +105,11 @@ class OptionRoutes:
                 self._reach(controller, read_reach(value, *self._network()))
             case "preset":
                 self._make_of(controller, value)
+            case "compaction" if self._compaction() is not None:
+                self._compact_by_itself(controller, auto=read_auto(value))
             case other:
-                known = f"{OPTION}, {MODEL}, {EFFORT}, {NETWORK}, {PRESET}"
+                known = ", ".join(one["id"] for one in self.options(controller))
                 raise invalid("configId", f"is {other!r}; known are {known}")
-        request.after_response(lambda: self._show(controller))
-        return self._kept(controller)
 
     def set_model(self, given: params.Params, request: Inbound) -> Awaitable[Mapping[str, Any]]:
         """Change the model as clients of earlier versions do: `session/set_model`."""
@@ -118,6 +145,16 @@ class OptionRoutes:
         except ServerError as error:
             raise refused(error) from error
 
+    def _compact_by_itself(self, controller: Controller, *, auto: bool) -> None:
+        """Keep in the log whether the session is compacted by itself; the next step goes by it."""
+        session = controller.agent.session
+        try:
+            controller.require_writable()
+            if auto != _first(auto_of(session.events), self._compaction()):
+                session.append(AUTO_EVENT, {"auto": auto}, ignorable=True)
+        except ServerError as error:
+            raise refused(error) from error
+
     def _make_of(self, controller: Controller, value: object) -> None:
         """Keep the preset in the log, from where the session's tools and prompt take it."""
         log = controller.agent.session.events
@@ -146,3 +183,7 @@ class OptionRoutes:
 
     def _show(self, controller: Controller) -> None:
         controller.show({"sessionUpdate": "config_option_update", "configOptions": self.options(controller)})
+
+
+def _first(chosen: bool | None, default: bool | None) -> bool:
+    return bool(default if chosen is None else chosen)

@@ -86,6 +86,10 @@ class Prompts:
         found = find_command(prompt, self._sessions.commands(controller.agent))
         if found is not None and found[0].expand is not None:
             prompt, found = expanded(*found, prompt), None
+        elif found is not None and found[0].goes_on is not None and found[0].goes_on(found[1]):
+            self._require_answers(controller)
+            _run_ahead(controller, *found)
+            found = None
         blocks = blocks_of(prompt, self._blind(controller))
         if found is None:
             self._require_answers(controller)
@@ -209,3 +213,13 @@ class Prompts:
         if controller is not None:
             controller.agent.cancel(BY_USER)
         return {}
+
+
+def _run_ahead(controller: Controller, command: Command, args: str) -> None:
+    """Do what a command does whose prompt goes to the model too."""
+    try:
+        command.run(controller.agent, args)
+    except RpcError:
+        raise
+    except ServerError as error:
+        raise refused(error) from error

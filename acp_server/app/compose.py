@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from acp_server.acp.access import Access
 from acp_server.acp.extensions import Extensions
 from acp_server.acp.open_sessions import OpenSessions
+from acp_server.acp.option_commands import OptionCommands
 from acp_server.acp.option_routes import OptionRoutes
 from acp_server.acp.prompts import Prompts
 from acp_server.acp.server import Server
@@ -50,7 +51,8 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     trace = Trace(lambda line: log.write("trace", line)) if log.shows("trace") else None
     outbox = Outbox(tap=None if trace is None else trace.outbound)
     editor = Editor()
-    core = build_core(environment, log, options, editor, outbox)
+    typed = OptionCommands(lambda: choices, lambda agent: sessions.find({"sessionId": agent.session.id}))
+    core = build_core(environment, log, options, editor, outbox, commands=typed.all())
 
     def ready() -> None:
         find_places(environment, account_home)
@@ -63,7 +65,7 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     tables.commands.subscribe(sessions.show_commands)
     tables.show_commands = sessions.show_commands
     registry.observe(created=lambda agent: _greet(agent, core, sessions), disposed=_nothing)
-    choices = OptionRoutes(sessions, login, lambda: _network(core))
+    choices = OptionRoutes(sessions, login, lambda: _network(core), lambda: _compacts(core))
     tables.sandboxes.subscribe(choices.show_soon)
     tables.adapters.subscribe(choices.show_soon)
     prompts = Prompts(registry, sessions, login, choices, clock=clock, ids=ids, ready=ready, connect=core.servers.open)
@@ -103,6 +105,11 @@ def _greet(agent: Agent, core: Core, sessions: OpenSessions) -> None:
 def _network(core: Core) -> tuple[Reach, bool]:
     choice = core.tables.sandboxes.last or SandboxChoice()
     return choice.network, bool(choice.hosts)
+
+
+def _compacts(core: Core) -> bool | None:
+    entry = core.tables.keepers.last
+    return None if entry is None else entry.auto
 
 
 def _nothing(_agent: Agent) -> None:

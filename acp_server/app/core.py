@@ -6,11 +6,12 @@ Owns the order in which they are made. What carries a session to a person is the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from acp_server.acp.commands import Command
 from acp_server.agent.presets import preset_of
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.services import AgentServices
@@ -89,8 +90,16 @@ class Core:
         await self.composition.close()
 
 
-def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptions, front: Front, flow: Flow) -> Core:
-    """Build the services; `flow` is what a streaming answer waits for.
+def build_core(
+    environment: Mapping[str, str],
+    log: LogFile,
+    options: ServeOptions,
+    front: Front,
+    flow: Flow,
+    *,
+    commands: Sequence[Command] = (),
+) -> Core:
+    """Build the services; `flow` is what a streaming answer waits for, `commands` are those of the front end.
 
     Raises:
         ServerError: a layer, a row or the log file is wrong.
@@ -101,7 +110,7 @@ def build_core(environment: Mapping[str, str], log: LogFile, options: ServeOptio
     access = SessionAccess(store.result, log.report)
     family = Family(front)
     servers = McpSessions(environment, lambda: tables.mcp_servers.items, family.tell)
-    tables = Registries(environment, access, (servers.command(),), family.tell, family)
+    tables = Registries(environment, access, (servers.command(), *commands), family.tell, family)
     composition = Composition(
         environment,
         Components(tables),

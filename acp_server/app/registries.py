@@ -95,6 +95,8 @@ class KeeperEntry:
     """
 
     load: Callable[[], Callable[[KeeperKit], Keeper]]
+    auto: bool = True
+    """Whether it makes room by itself in sessions that say nothing about it."""
 
 
 @value

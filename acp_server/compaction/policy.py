@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from acp_server.base.errors import ServerError
-from acp_server.base.values import value
+from acp_server.base.values import replace, value
 from acp_server.llm.adapter import ModelInfo
 from acp_server.messages.request import CallConfig
 
@@ -87,6 +87,13 @@ class Policies:
     def of(self, provider: str, model: str) -> Policy:
         """Return the model's policy."""
         return self.models.get(f"{provider}/{model}", self.default)
+
+    def with_auto(self, auto: bool | None) -> Policies:
+        """Return policies that compact by themselves or not, whatever the settings say; for None, these."""
+        if auto is None:
+            return self
+        models = {name: replace(policy, auto=auto) for name, policy in self.models.items()}
+        return Policies(replace(self.default, auto=auto), models)
 
 
 def room_of(policy: Policy, info: ModelInfo, config: CallConfig) -> Room | None:

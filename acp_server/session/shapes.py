@@ -129,6 +129,7 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
         "tokensAfter?": _COUNT,
     },
     "compaction/prune": {**_SHADOW, "tokens?": _COUNT},
+    "compaction/auto": {"auto": _FLAG},
     "session/title": {"title": _NAME, "messageSeqs": _LIST, "source": _KINDED},
     "command/run": {"commandId": _NAME, "name": _NAME},
     "command/done": {"commandId": _NAME, "kind": _NAME},

@@ -72,7 +72,7 @@ GROUPS: Final = (
     ("Requests", ("request/header", "request/context", "model/selected", "llm/retry", "llm/retry-started")),
     ("Prompts and commands", ("agent/inbox/spliced", "command/run", "command/done", "undo/start", "undo/end")),
     ("The session", ("session/title", "session/title-llm-request", "session/end-seed")),
-    ("Compaction", ("compaction/start", "compaction/summary", "compaction/end", "compaction/prune")),
+    ("Compaction", ("compaction/start", "compaction/summary", "compaction/end", "compaction/prune", "compaction/auto")),
     (
         "Other parts",
         ("agent-preset/selected", "sandbox/mode", "plan/mode", "hook/invoked", "hook/result", "subagent/descriptor"),
@@ -223,6 +223,10 @@ EVENTS: Final[Mapping[str, Event]] = {
     "sandbox/network": Event(
         "The person chose what commands may reach, from the next call on. The latest counts.",
         {"network": f"one of {_one_of(REACHES)}; anything else leaves it to the settings"},
+    ),
+    "compaction/auto": Event(
+        "The person chose whether the session is compacted by itself, from the next step on. The latest counts.",
+        {"auto": "true or false, whatever the settings say"},
     ),
     "approval/rule": Event(
         "A rule of consent holds, or does not any more. Those of the session's scope are known from here alone.",

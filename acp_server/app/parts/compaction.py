@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from acp_server.acp.commands import Command
 from acp_server.agent.agent import Agent
+from acp_server.agent.auto_compaction import auto_of
 from acp_server.agent.keeping import Keeper
 from acp_server.app.components import hot
 from acp_server.app.registries import KeeperEntry, KeeperKit, Parts
@@ -30,7 +31,7 @@ def keeper(parts: Parts, config: Config) -> None:
             made.append(_maker(given))
         return made[0]
 
-    parts.keepers.add(KeeperEntry(load))
+    parts.keepers.add(KeeperEntry(load, auto=given.get("auto", True)))
     parts.commands.add(
         Command("compact", "Summarises the conversation so far to make room.", _unused, "what to keep", _compact)
     )
@@ -62,7 +63,7 @@ def _maker(given: dict[str, Any]) -> Callable[[KeeperKit], Keeper]:
                 random=kit.random,
                 report=kit.report,
                 tell=kit.tell,
-                policies=lambda: policies,
+                policies=lambda: policies.with_auto(auto_of(kit.session.events)),
                 count=count_exactly,
                 keep_text=kit.keep_text,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_server.acp.commands import Command, shipped_commands
+from acp_server.acp.commands import Command, shipped_commands, unused
 from acp_server.agent.agent import Agent
 from acp_server.app.places import account_home, find_places
 from acp_server.app.registries import Parts
@@ -36,11 +36,21 @@ def commands(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
 
         return await answer(agent, args, command_id, cancel)
 
+    async def export(agent: Agent, args: str, _command_id: str, _cancel: CancelToken) -> str:
+        from acp_server.acp.export_command import export as answer  # noqa: PLC0415 - not for the start path
+
+        return await answer(agent, args)
+
+    parts.commands.add(
+        Command(
+            "export", "Writes this conversation into a file of the project.", unused, "markdown | jsonl, FILE", export
+        )
+    )
     parts.commands.add(
         Command(
             "undo",
             "Shows what going back before your last message would change; `/undo go` does it, files included.",
-            lambda _agent, _args: "",
+            unused,
             "N | go | back",
             undo,
         )

@@ -22,6 +22,7 @@ def test_the_catalogue_finds_writers_by_text_constant_and_import() -> None:
     assert "acp/option_routes.py" in written["permission/preset"]
     assert ignorable == {
         "sandbox/network",
+        "compaction/auto",
         "file/change",
         "model/selected",
         "approval/rule",
