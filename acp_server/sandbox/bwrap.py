@@ -36,12 +36,13 @@ def bwrap_argv(
     network: bool,
     seccomp: int,
     status: int,
+    gate: int,
     empty: str = "",
 ) -> list[str]:
     """Return the whole argv.
 
-    `seccomp` and `status` are descriptors that are passed on; `network` shares the host's; `empty` is the source of
-    the mounts that show an empty directory.
+    `seccomp`, `status` and `gate` are descriptors that are passed on; the command waits until `gate` has an end.
+    `network` shares the host's; `empty` is the source of the mounts that show an empty directory.
     """
     argv = [PROGRAM, *_ALWAYS]
     if not network:
@@ -49,6 +50,7 @@ def bwrap_argv(
     for mount in mounts:
         argv += _spelled(mount) if mount.source != empty or not empty else [*_EMPTY, mount.target]
     argv += ["--cap-drop", "ALL", "--seccomp", str(seccomp), "--json-status-fd", str(status)]
+    argv += ["--block-fd", str(gate)]
     return [*argv, "--chdir", cwd, "--", *command]
 
 

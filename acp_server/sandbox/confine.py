@@ -21,6 +21,7 @@ from acp_server.base.values import value
 from acp_server.sandbox.bwrap import bwrap_argv
 from acp_server.sandbox.environment import proxy_variables, search_path, tool_environment
 from acp_server.sandbox.facts import Host
+from acp_server.sandbox.gate import Gate
 from acp_server.sandbox.landlock import grants
 from acp_server.sandbox.leftovers import Hold, Leftovers
 from acp_server.sandbox.limits import RESOURCES, Resources, limited
@@ -75,7 +76,8 @@ class ConfinedCommand:
     """What has to be started, once. Whoever starts it calls `close` when every process of it has ended.
 
     `descriptors` are passed on by number and closed after the start (`started`); `status` is where the box tells how
-    it went, None without a box. `held` are protected names that do not exist and cannot be made.
+    it went, None without a box. `held` are protected names that do not exist and cannot be made. Where there is a
+    `gate`, nothing runs before it is opened.
     """
 
     argv: tuple[str, ...]
@@ -87,6 +89,7 @@ class ConfinedCommand:
     status: int | None = None
     network: bool = True
     held: tuple[str, ...] = ()
+    gate: Gate | None = None
     quarantine: Quarantine | None = None
     refused: Callable[[], tuple[str, ...]] = tuple
     """Lines about hosts that its way out has refused."""
@@ -101,6 +104,8 @@ class ConfinedCommand:
     def close(self) -> tuple[str, ...]:
         """Take everything away that was made for the command, and return the protected names it had changed."""
         self.started()
+        if self.gate is not None:
+            self.gate.open()
         changed = self.quarantine.restore() if self.quarantine is not None else ()
         self.quarantine = None
         while self._endings:
@@ -174,7 +179,9 @@ def _fill(command: ConfinedCommand, policy: Policy, argv: Sequence[str], backend
     layout = survey(policy, host)
     command.level = effective_level(policy, host)
     command.environment = _environment(policy, host, private=True)
-    inner = limited(tuple(argv), backend.resources, superuser=host.uid == 0)
+    inner = tuple(argv)
+    if backend.kind != "bubblewrap":
+        inner = limited(inner, backend.resources, superuser=host.uid == 0)
     if backend.kind == "landlock":
         _grant(command, policy, inner, backend, layout)
         return
@@ -193,7 +200,8 @@ def _fill(command: ConfinedCommand, policy: Policy, argv: Sequence[str], backend
         command.environment = {**command.environment, **proxy_variables(PROXY_PORT)}
     if backend.kind == "bubblewrap":
         filter_end = _filled_pipe(seccomp_program(host.machine))
-        command.descriptors = (write, filter_end)
+        command.gate = Gate(backend.resources, superuser=host.uid == 0)
+        command.descriptors = (write, filter_end, command.gate.inner)
         command.argv = tuple(
             bwrap_argv(
                 rows,
@@ -202,6 +210,7 @@ def _fill(command: ConfinedCommand, policy: Policy, argv: Sequence[str], backend
                 network=command.network,
                 seccomp=filter_end,
                 status=write,
+                gate=command.gate.inner,
                 empty=empties.directory,
             )
         )
@@ -270,7 +279,8 @@ def _interpreter(writable: Sequence[str]) -> str:
 
 def _with_mount_points(layout: Layout, hold: Hold) -> Layout:
     """Make the mount points of missing names; one that this account may not make is none that a command could."""
-    kept = tuple(empty for empty in layout.missing if hold.make(empty.path, directory=empty.directory))
+    made = set(hold.make({empty.path: empty.directory for empty in layout.missing}))
+    kept = tuple(empty for empty in layout.missing if empty.path in made)
     fields = {name: getattr(layout, name) for name in Layout.__match_args__}
     return Layout(**{**fields, "missing": kept})
 

@@ -14,9 +14,10 @@ import os
 import secrets
 import stat
 import threading
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from typing import Final
+from typing import Final, Self
 
 from acp_server.sandbox.openat import PATH_ONLY, open_strictly, rename_to_free_name
 
@@ -30,6 +31,27 @@ _SUFFIX: Final = ".names"
 def _require_empty(descriptor: int, name: str) -> None:
     if os.listdir(descriptor):
         raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), name)
+
+
+class _Parents:
+    """Descriptors of the directories that names stand in, each found once; no link lies in their way."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._open.values():
+            os.close(descriptor)
+
+    def of(self, path: str) -> int:
+        """Return the directory's descriptor; raises OSError."""
+        folder = os.path.dirname(path)
+        if folder not in self._open:
+            self._open[folder] = open_strictly(folder, PATH_ONLY | os.O_DIRECTORY)
+        return self._open[folder]
 
 
 class Spare:
@@ -123,9 +145,10 @@ class Leftovers:
                     taken += self._sweep_one(os.path.join(self._directory, name))
         return taken
 
-    def _write(self, workspace: str, kind: str, path: str) -> None:
+    def _write(self, workspace: str, names: Iterable[tuple[str, str]]) -> None:
+        rows = "".join(f"{kind}{path}\0" for kind, path in names).encode("utf-8", "surrogateescape")
         with self._lock:
-            os.write(self._held[workspace][0], f"{kind}{path}".encode("utf-8", "surrogateescape") + b"\0")
+            os.write(self._held[workspace][0], rows)
 
     def _release(self, workspace: str) -> None:
         with self._lock:
@@ -158,7 +181,9 @@ class Leftovers:
             if size == 0:
                 return []
             rows = os.pread(descriptor, size, 0).decode("utf-8", "surrogateescape").split("\0")
-            taken = [row[1:] for row in dict.fromkeys(reversed(rows)) if row and self._remove(row[0], row[1:])]
+            names = [(row[0], row[1:]) for row in dict.fromkeys(reversed(rows)) if row]
+            with _Parents() as parents:
+                taken = [path for kind, path in names if self._remove(kind, path, parents)]
             os.ftruncate(descriptor, 0)
         except BlockingIOError:
             return []
@@ -167,13 +192,10 @@ class Leftovers:
         finally:
             os.close(descriptor)
 
-    def _remove(self, kind: str, path: str) -> bool:
-        try:
-            parent = open_strictly(os.path.dirname(path), PATH_ONLY | os.O_DIRECTORY)
-        except OSError:
-            return False
+    def _remove(self, kind: str, path: str, parents: _Parents) -> bool:
         name = os.path.basename(path)
         try:
+            parent = parents.of(path)
             if kind == "d":
                 self._spare.take(parent, name)
                 return True
@@ -184,9 +206,28 @@ class Leftovers:
                 return True
         except OSError:
             return False
-        finally:
-            os.close(parent)
         return False
+
+    def _make(self, kind: str, path: str, parents: _Parents) -> bool:
+        """Make an empty mount point and return True; False when this account may not."""
+        name = os.path.basename(path)
+        try:
+            parent = parents.of(path)
+        except OSError:
+            return False
+        try:
+            if kind == "d":
+                self._spare.place(parent, name)
+            else:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                os.close(os.open(name, flags, 0o644, dir_fd=parent))
+        except FileExistsError:
+            return True
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                return False
+            raise
+        return True
 
 
 class Hold:
@@ -197,35 +238,21 @@ class Hold:
         self._workspace = workspace
         self._released = False
 
-    def make(self, path: str, *, directory: bool) -> bool:
-        """Make an empty mount point and return True; False when this account may not, so that no command may.
+    def make(self, wanted: Mapping[str, bool]) -> list[str]:
+        """Make empty mount points, directories where True, and return those that are there now.
 
-        Somebody else's making it meanwhile is fine.
+        One that this account may not make is left out, since no command may. Somebody else's making it meanwhile is
+        fine.
         """
-        self._leftovers._write(self._workspace, "d" if directory else "f", path)  # noqa: SLF001 - two halves of one
-        try:
-            parent = open_strictly(os.path.dirname(path), PATH_ONLY | os.O_DIRECTORY)
-        except OSError:
-            return False
-        try:
-            if directory:
-                self._leftovers._spare.place(parent, os.path.basename(path))  # noqa: SLF001 - two halves of one
-            else:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-                os.close(os.open(os.path.basename(path), flags, 0o644, dir_fd=parent))
-        except FileExistsError:
-            return True
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-                return False
-            raise
-        finally:
-            os.close(parent)
-        return True
+        names = [("d" if directory else "f", path) for path, directory in wanted.items()]
+        leftovers = self._leftovers
+        leftovers._write(self._workspace, names)  # noqa: SLF001 - two halves of one
+        with _Parents() as parents:
+            return [path for kind, path in names if leftovers._make(kind, path, parents)]
 
     def note(self, path: str) -> None:
         """Write down the name of a file that is about to be made; it has to hold TEMPORARY_MARK."""
-        self._leftovers._write(self._workspace, "t", path)  # noqa: SLF001 - two halves of one
+        self._leftovers._write(self._workspace, [("t", path)])  # noqa: SLF001 - two halves of one
 
     def release(self) -> None:
         """Give up the hold; harmless when done before."""

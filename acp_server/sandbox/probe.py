@@ -89,6 +89,8 @@ def _failure(backend: Backend) -> str | None:
     except ServerError as error:
         return error.message
     try:
+        if command.gate is not None:
+            command.gate.open()
         ended = subprocess.run(  # noqa: S603 - our own argv
             command.argv,
             cwd="/",

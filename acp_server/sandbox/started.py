@@ -242,6 +242,8 @@ class Started:
         if self._box_pid is None and isinstance(child, int) and self._command.kind != "landlock":
             self._box_pid = child
             self._box = _pidfd(child)
+            if self._command.gate is not None:
+                self._command.gate.open(child)
 
     def _verdict(self, code: int) -> int:
         told = self._facts.get("exit-code")

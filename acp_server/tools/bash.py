@@ -81,8 +81,7 @@ class BashTool:
     async def run(self, arguments: BashArguments, context: ToolContext) -> ToolResult:
         """See Tool. A command that ends by itself has run, whatever its exit code; one that was stopped has not."""
         try:
-            backend = await asyncio.to_thread(self._backend)
-            spill = await context.beside.new_file()
+            backend, spill = await asyncio.gather(asyncio.to_thread(self._backend), context.beside.new_file())
             command = await boxed(context, (*SHELL, arguments.command), backend)
             if arguments.background:
                 return self._started(command, spill, arguments, context)

@@ -119,6 +119,12 @@ async def test_a_cancelled_command_ends_soon(bench: Bench) -> None:
     assert outcome.seconds < 3
 
 
+async def test_the_kernel_limits_every_process_of_a_box(bench: Bench) -> None:
+    limits = "ulimit -c; ulimit -Hn; ulimit -f; cat /proc/self/oom_score_adj"
+    outcome = await bench.run(f"{limits}; bash -c '{limits}'")
+    assert outcome.output.text == "0\n4096\n2097152\n500\n" * 2
+
+
 async def test_a_cancelled_task_leaves_nothing(bench: Bench) -> None:
     task = asyncio.ensure_future(bench.run("echo $$ > pid; sleep 61.25"))
     await until((bench.workspace / "pid").exists)

@@ -24,9 +24,9 @@ def journals(place: Path) -> str:
 def test_mount_points_go_with_their_last_user(workspace: Path, journals: str) -> None:
     leftovers = Leftovers(journals)
     first, second = leftovers.hold(str(workspace)), leftovers.hold(str(workspace))
-    assert first.make(f"{workspace}/.vscode", directory=True) is True
-    assert second.make(f"{workspace}/.vscode", directory=True) is True
-    assert second.make(f"{workspace}/conf", directory=False) is True
+    folder, file = f"{workspace}/.vscode", f"{workspace}/conf"
+    assert first.make({folder: True}) == [folder]
+    assert second.make({folder: True, file: False}) == [folder, file]
     first.release()
     first.release()
     assert names(workspace) == [".vscode", "conf"]
@@ -36,8 +36,7 @@ def test_mount_points_go_with_their_last_user(workspace: Path, journals: str) ->
 
 def test_what_somebody_has_filled_stays(workspace: Path, journals: str) -> None:
     hold = Leftovers(journals).hold(str(workspace))
-    for name, directory in (("dir", True), ("file", False), ("link", False)):
-        hold.make(f"{workspace}/{name}", directory=directory)
+    hold.make({f"{workspace}/dir": True, f"{workspace}/file": False, f"{workspace}/link": False})
     (workspace / "dir/settings.json").write_text("theirs")
     (workspace / "file").write_text("theirs")
     (workspace / "link").unlink()
@@ -49,7 +48,7 @@ def test_what_somebody_has_filled_stays(workspace: Path, journals: str) -> None:
 def test_a_folder_that_was_swapped_for_a_link_leads_nowhere(workspace: Path, place: Path, journals: str) -> None:
     (workspace / "sub").mkdir()
     hold = Leftovers(journals).hold(str(workspace))
-    hold.make(f"{workspace}/sub/.vscode", directory=True)
+    hold.make({f"{workspace}/sub/.vscode": True})
     outside = place / "outside"
     (outside / ".vscode").mkdir(parents=True)
     (workspace / "sub").rename(workspace / "moved")
@@ -67,7 +66,7 @@ def test_a_name_that_this_account_may_not_make_is_told(
     Path(journals).mkdir()
     monkeypatch.setattr(os, "mkdir", refuse)
     hold = Leftovers(journals).hold(str(workspace))
-    assert [hold.make(f"{workspace}/{name}", directory=True) for name in ("x", "no/such/place")] == [False, False]
+    assert hold.make({f"{workspace}/{name}": True for name in ("x", "no/such/place")}) == []
     hold.release()
 
 
@@ -76,7 +75,7 @@ import os, sys
 from acp_server.sandbox.leftovers import Leftovers
 journals, workspace, mark = sys.argv[1:]
 hold = Leftovers(journals).hold(workspace)
-hold.make(workspace + "/.vscode", directory=True)
+hold.make({workspace + "/.vscode": True})
 temporary = f"{workspace}/.f{mark}00"
 hold.note(temporary)
 open(temporary, "w").close()

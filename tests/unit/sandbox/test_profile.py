@@ -20,8 +20,8 @@ EMPTIES = Empties("/e/d", "/e/f")
 WS = "/home/ada/p"
 GIB = 1 << 30
 RUN = 16 << 20
+ROOT = Mount("ro", "/", "/")
 BASE = [
-    Mount("ro", "/", "/"),
     Mount("dev", "/dev"),
     Mount("proc", "/proc"),
     Mount("ro", "/proc/sys", "/proc/sys"),
@@ -31,7 +31,7 @@ BASE = [
 ]
 LAYOUT = Layout(
     secret_directories=("/home/ada/.ssh", "/home/ada/.st"),
-    secret_files=("/home/ada/.netrc",),
+    secret_files=("/home/ada/.netrc", f"{WS}/.env"),
     protected=(f"{WS}/.git/config", f"{WS}/.git/hooks"),
     missing=(Placeholder(f"{WS}/.vscode"), Placeholder(f"{WS}/.git/x", directory=False)),
     pins=(f"{WS}/.git",),
@@ -41,8 +41,9 @@ LAYOUT = Layout(
 
 def made(policy: Policy, layout: Layout = LAYOUT) -> list[Mount]:
     found = list(mounts(policy, HOST, layout, EMPTIES))
-    assert found[: len(BASE)] == BASE
-    return found[len(BASE) :]
+    early = [Mount("ro", path, EMPTIES.file) for path in layout.secret_files if not path.startswith(WS)]
+    assert found[: 1 + len(early) + len(BASE)] == [ROOT, *early, *BASE]
+    return found[1 + len(early) + len(BASE) :]
 
 
 def test_a_writable_workspace_with_its_protected_names_on_top() -> None:
@@ -56,7 +57,7 @@ def test_a_writable_workspace_with_its_protected_names_on_top() -> None:
         Mount("ro", f"{WS}/.git/x", "/e/f"),
         Mount("ro", "/home/ada/.ssh", "/e/d"),
         Mount("ro", "/home/ada/.st", "/e/d"),
-        Mount("ro", "/home/ada/.netrc", "/e/f"),
+        Mount("ro", f"{WS}/.env", "/e/f"),
     ]
 
 
@@ -97,15 +98,16 @@ def test_a_place_that_is_no_project_is_read_only() -> None:
 def test_mounts_are_spelled_for_bubblewrap() -> None:
     covered = (Mount("ro", f"{WS}/.git", "/e/directory"), Mount("ro", "/etc/shadow", "/e/file"))
     rows = (Mount("ro", "/", "/"), Mount("dev", "/dev"), Mount("tmpfs", "/tmp", size=5), Mount("rw", WS, WS), *covered)
-    argv = bwrap_argv(rows, ("true",), WS, network=False, seccomp=7, status=8, empty="/e/directory")
+    argv = bwrap_argv(rows, ("true",), WS, network=False, seccomp=7, status=8, gate=9, empty="/e/directory")
     assert argv == [
         *("/usr/bin/bwrap", "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
         *("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--unshare-net"),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--size", "5", "--tmpfs", "/tmp", "--bind", WS, WS),
         *("--perms", "0555", "--size", "4096", "--tmpfs", f"{WS}/.git", "--ro-bind", "/e/file", "/etc/shadow"),
-        *("--cap-drop", "ALL", "--seccomp", "7", "--json-status-fd", "8", "--chdir", WS, "--", "true"),
+        *("--cap-drop", "ALL", "--seccomp", "7", "--json-status-fd", "8", "--block-fd", "9"),
+        *("--chdir", WS, "--", "true"),
     ]
-    assert "--unshare-net" not in bwrap_argv(rows, ("true",), WS, network=True, seccomp=7, status=8)
+    assert "--unshare-net" not in bwrap_argv(rows, ("true",), WS, network=True, seccomp=7, status=8, gate=9)
 
 
 def test_grants_of_the_partial_box() -> None:
