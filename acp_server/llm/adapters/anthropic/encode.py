@@ -31,7 +31,7 @@ _CACHED: Final[JsonObject] = {"type": "ephemeral"}
 
 
 def encode(options: GenerateOptions, images: ImageLoader, facts: ModelFacts) -> dict[str, JsonValue]:
-    """Return the body of a streaming request.
+    """Return the body of a streaming request; what grows stands last.
 
     Raises:
         LlmError: UNSUPPORTED_OPTION, a temperature beside thinking, or a tool that cannot be offered.
@@ -41,7 +41,6 @@ def encode(options: GenerateOptions, images: ImageLoader, facts: ModelFacts) -> 
     body: dict[str, JsonValue] = {"model": config.model, "max_tokens": limit}
     if options.system:
         body["system"] = [{"type": "text", "text": options.system, "cache_control": _CACHED}]
-    body["messages"] = list(_messages(options, Images(options, images)))
     if options.tools:
         body["tools"] = _tools(options.tools)
     body["stream"] = True
@@ -49,7 +48,8 @@ def encode(options: GenerateOptions, images: ImageLoader, facts: ModelFacts) -> 
         body["temperature"] = config.temperature
     if config.stop:
         body["stop_sequences"] = list(config.stop)
-    return body | thinking(config, limit)
+    messages = list(_messages(options, Images(options, images)))
+    return {**body, **thinking(config, limit), "messages": messages}
 
 
 def _tools(tools: Sequence[ToolSchema]) -> list[JsonValue]:

@@ -24,13 +24,13 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 
 def encode(options: GenerateOptions, dialect: Dialect, images: ImageLoader) -> dict[str, JsonValue]:
-    """Return the body of a streaming request.
+    """Return the body of a streaming request; what grows stands last.
 
     Raises:
         LlmError: UNSUPPORTED_OPTION, a tool that cannot be offered.
     """
     config = options.config
-    body: dict[str, JsonValue] = {"model": config.model, "messages": list(_messages(options, dialect, images))}
+    body: dict[str, JsonValue] = {"model": config.model}
     if options.tools:
         dropped = tool_schema.ANNOTATIONS | dialect.dropped_keywords
         body["tools"] = [
@@ -46,7 +46,7 @@ def encode(options: GenerateOptions, dialect: Dialect, images: ImageLoader) -> d
     body |= _effort(options, dialect)
     if dialect.cache_key and options.session_id:
         body["prompt_cache_key"] = options.session_id
-    return body
+    return {**body, "messages": list(_messages(options, dialect, images))}
 
 
 def _effort(options: GenerateOptions, dialect: Dialect) -> dict[str, JsonValue]:

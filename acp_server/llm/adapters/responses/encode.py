@@ -28,6 +28,8 @@ def encode(
 ) -> dict[str, JsonValue]:
     """Return the body of a streaming request; `summary` is the kind of reasoning summary to ask for.
 
+    What grows stands last.
+
     Raises:
         LlmError: UNSUPPORTED_OPTION, stop words, or a tool that cannot be offered.
     """
@@ -37,7 +39,6 @@ def encode(
     body: dict[str, JsonValue] = {"model": config.model}
     if options.system:
         body["instructions"] = options.system
-    body["input"] = list(_items(options, images))
     if options.tools:
         body["tools"] = [{"type": "function", **as_object(tool), "strict": False} for tool in options.tools]
     body |= {"stream": True, "store": False}
@@ -48,7 +49,7 @@ def encode(
     body |= _reasoning(options, facts, summary)
     if options.session_id:
         body["prompt_cache_key"] = options.session_id
-    return body
+    return {**body, "input": list(_items(options, images))}
 
 
 def _reasoning(options: GenerateOptions, facts: ModelFacts, summary: str | None) -> dict[str, JsonValue]:
