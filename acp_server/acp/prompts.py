@@ -23,6 +23,7 @@ from acp_server.base.ids import SessionId
 from acp_server.base.ports import Clock, Ids
 from acp_server.jsonrpc.errors import RpcError
 from acp_server.jsonrpc.peer import PENDING, Inbound, Pending
+from acp_server.llm.trace_context import trace_of
 from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Block, ImageBlock, Message, TextBlock, UserSource
 from acp_server.session.header import SessionHeader
@@ -126,12 +127,13 @@ class Prompts:
         self, controller: Controller, found: tuple[Command, str] | None, blocks: Sequence[Any], request: Inbound
     ) -> Mapping[str, Any] | Pending:
         settle, stop = self._settling(controller, request)
+        trace = trace_of(request.params.get("_meta"))
         try:
             controller.require_writable()
             if found is not None:
                 waits = run_command(controller.agent, *found, self._ids, settle)
             elif blocks:
-                controller.agent.followup(Message(self._ids.new(), "user", tuple(blocks), UserSource()), settle)
+                controller.agent.followup(Message(self._ids.new(), "user", tuple(blocks), UserSource()), settle, trace)
                 waits = True
             else:
                 waits = False

@@ -7,7 +7,7 @@ turn. Owns the phases idle, running and maintenance. docs/protocol.md, clauses P
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from acp_server.agent.turns import TurnEnd
 from acp_server.base.cancel import BY_DISPOSAL, CancelCause, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.values import record
+from acp_server.llm.trace_context import NO_TRACE, current
 from acp_server.messages.blocks import Message
 from acp_server.messages.chunks import LlmFailure
 from acp_server.messages.request import CallConfig
@@ -35,6 +36,7 @@ class _Running:
     turn: Turn
     settles: tuple[str, ...]
     """Ids of the prompts that this turn answers."""
+    trace: Mapping[str, str]
 
 
 class Agent:
@@ -54,6 +56,8 @@ class Agent:
         self._driver: asyncio.Task[None] | None = None
         self._job: asyncio.Task[None] | None = None
         self._settling: dict[str, Callable[[TurnEnd], None]] = {}
+        self._traces: dict[str, Mapping[str, str]] = {}
+        """Of prompts that wait, the traces that they belong to."""
         self._disposed = False
         self._requested = False
         self._last_turn, self._untitled, self.undo_open = _history(session)
@@ -63,10 +67,13 @@ class Agent:
         """Return whether no turn runs; maintenance counts as idle."""
         return self._running is None
 
-    def followup(self, message: Message, settle: Callable[[TurnEnd], None]) -> None:
+    def followup(
+        self, message: Message, settle: Callable[[TurnEnd], None], trace: Mapping[str, str] | None = None
+    ) -> None:
         """Queue a prompt, which opens a turn of its own; `settle` is called once with the end of that turn.
 
-        It is called before anything of the next turn happens, so that an answer sent from it stands between the two.
+        `settle` is called before anything of the next turn happens, so that an answer sent from it stands between the
+        two. The turn's work carries `trace`, the one of whoever calls when it is None.
 
         Raises:
             ServerError: the agent is disposed, the inbox is full, or the log refused; `settle` is not called then.
@@ -75,10 +82,13 @@ class Agent:
             raise ServerError("AGENT_DISPOSED", "The session is closed.")
         self.inbox.insert("next-turn", message)
         self._settling[message.id] = settle
+        if carried := current.get() if trace is None else trace:
+            self._traces[message.id] = carried
         try:
             self._wake()
         except ServerError:
             del self._settling[message.id]
+            self._traces.pop(message.id, None)
             raise
 
     def steer(self, message: Message) -> None:
@@ -268,12 +278,15 @@ class Agent:
             untitled=self._untitled,
             first_request=not self._requested,
         )
-        self._running = _Running(turn, tuple(message.id for message in claimed))
+        settles = tuple(message.id for message in claimed)
+        traces = [self._traces.pop(ident) for ident in settles if ident in self._traces]
+        self._running = _Running(turn, settles, traces[-1] if traces else NO_TRACE)
 
     async def _drive(self) -> None:
         try:
             while self._running is not None:
                 running = self._running
+                current.set(running.trace)
                 end = await running.turn.run()
                 self._untitled = self._untitled and running.turn.untitled
                 self._requested = self._requested or running.turn.requested
@@ -295,6 +308,7 @@ class Agent:
             self._settle_all(TurnEnd("error", failure=LlmFailure(error.code, error.message)))
 
     def _settle(self, ident: str, end: TurnEnd) -> None:
+        self._traces.pop(ident, None)
         settle = self._settling.pop(ident, None)
         if settle is not None:
             settle(end)

@@ -19,6 +19,7 @@ from acp_server.llm.adapter import HttpRequest, ModelInfo, Transport, WireProtoc
 from acp_server.llm.answer_body import body_of
 from acp_server.llm.failure import LlmError, mask_secrets
 from acp_server.llm.limits import HttpLimits
+from acp_server.llm.trace_context import current
 from acp_server.messages.chunks import FinishChunk, StreamChunk
 from acp_server.messages.request import GenerateOptions
 
@@ -128,7 +129,7 @@ class HttpAdapter:
 
     def _request(self, options: GenerateOptions, key: str | None) -> HttpRequest:
         headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
-        for more in (self._wire.headers(key), self._endpoint.headers):
+        for more in (current.get(), self._wire.headers(key), self._endpoint.headers):
             headers |= {name.lower(): value for name, value in more.items()}
         url = f"{self._endpoint.base_url.rstrip('/')}/{self._wire.path.lstrip('/')}"
         return HttpRequest(url, headers, encode_body(self._wire.encode(options)))

@@ -1,6 +1,7 @@
 """A small MCP server on stdio, quick to start, for what is about the server's process. Started by path.
 
 Variables: PEER_SHIFTY is the description of the tool `shifty`, PEER_NOTES names a file for a note of the start,
+PEER_META a file for the `_meta` of a call,
 PEER_START says what goes wrong (`hang`, `crash`, `deaf`: the end of its input does not end it).
 """
 
@@ -44,6 +45,8 @@ def result(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
     if method == "tools/list":
         return {"tools": TOOLS}
+    if "PEER_META" in os.environ:
+        Path(os.environ["PEER_META"]).write_text(json.dumps(params.get("_meta")), "utf-8")
     return {"content": [{"type": "text", "text": called(params["name"], params["arguments"])}]}
 
 

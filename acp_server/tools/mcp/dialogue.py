@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from acp_server.base.cancel import BY_DISPOSAL, Cancelled, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.envelope import ABSENT, Answer, Call, Ignored, Refused
+from acp_server.llm.trace_context import current
 
 METHOD_NOT_FOUND: Final = -32601
 MOST_WAITING: Final = 64
@@ -80,8 +81,9 @@ class Dialogue:
         loop = asyncio.get_running_loop()
         ident = next(self._ids)
         waiting = self._waiting[ident] = _Waiting(loop.create_future(), seconds, progress)
-        if progress is not None:
-            params = {**params, "_meta": {"progressToken": ident}}
+        meta = {**current.get(), **({} if progress is None else {"progressToken": ident})}
+        if meta:
+            params = {**params, "_meta": meta}
         sent = CancelToken()
         unsubscribe = self._heed(cancel, waiting.answer)
         self._begin_silence(waiting)
