@@ -70,7 +70,7 @@ def test_store() -> None:
 
 def test_append() -> None:
     few = Setting(own_command(), rounds=3, batches=10)
-    assert names(append.run(few)) == ["append-flushed", "append-memory", "append-late"]
+    assert names(append.run(few)) == ["append-work", "append-flushed", "append-memory", "append-late"]
     assert append.run(SMALL) == []
 
 
