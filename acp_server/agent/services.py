@@ -43,6 +43,10 @@ async def holds_nothing() -> None:
     """Give nothing back."""
 
 
+async def waits_for_nothing() -> None:
+    """Return at once."""
+
+
 @value
 class AgentServices:
     """The services of one agent.
@@ -70,7 +74,10 @@ class AgentServices:
     """Judges each call after every hook, so that nobody comes behind it; None judges nothing."""
     attachments: Attachments = NO_ATTACHMENTS
     keeper: Callable[[], Keeper | None] = lambda: None
-    """Asked before each step: what keeps the conversation within the model's window, None where nothing does."""
+    """Asked before each step but a session's first: what keeps the conversation within the model's window, None where
+    nothing does."""
+    keeper_loaded: Callable[[], Awaitable[None]] = waits_for_nothing
+    """Awaited before `keeper` is asked in a turn, since what it is made of may still have to be imported."""
     undo: Callable[[Callable[[], int | None]], Undo | None] = lambda _used: None
     """Gives what goes back to earlier messages; it is given what counts the next request's tokens."""
     ask: Asking | None = None

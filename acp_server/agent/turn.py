@@ -11,6 +11,7 @@ from acp_server.agent.answer import AnswerCancelled, ModelFailed
 from acp_server.agent.contexts import Told
 from acp_server.agent.hooks import Reject, StepPlace, before_the_end, enter_step
 from acp_server.agent.inbox import Inbox
+from acp_server.agent.keeping import Keeper
 from acp_server.agent.services import AgentServices, TurnPlace
 from acp_server.agent.step import Step
 from acp_server.agent.turns import COMPLETED, TurnEnd
@@ -114,8 +115,7 @@ class Turn:
                 entering = entry.messages
                 if not entering and self.step == 0:
                     return COMPLETED
-            keeper = self.services.keeper()
-            if keeper is not None:
+            if self.session.request_header() is not None and (keeper := await self._keeper()) is not None:
                 await keeper.before_step(self.config(), self.number, entering, self.cancel)
                 self.cancel.raise_if_cancelled()
             ended = await self._one_step(entering, start)
@@ -148,12 +148,15 @@ class Turn:
             )
             self.requested = True
             end = await step.run()
-            keeper = self.services.keeper()
-            if not step.counted and keeper is not None:
+            if not step.counted and (keeper := await self._keeper()) is not None:
                 counted["contextTokens"] = keeper.reading(self.config(), None).used
             return end
         finally:
             self.session.append("step/end", {**place, **counted})
+
+    async def _keeper(self) -> Keeper | None:
+        await self.services.keeper_loaded()
+        return self.services.keeper()
 
     def _place(self, step: int) -> StepPlace:
         return TurnPlace(self.number, step).in_session(self.session)

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from acp_server.llm.runtime import LlmRuntime
 
 WARM_UP_AFTER: Final = 0.05
+SECOND_STEP_AFTER: Final = 0.5
+"""Seconds after what a first step needs is there; a model has begun to answer by then."""
 """Seconds after which what a turn needs is loaded though no prompt has come; a first session/new goes before."""
 
 
@@ -60,6 +62,7 @@ class Core:
     composition: Composition
     reachable: ConfiguredModels
     models: WarmUp[ModelRuntime]
+    keepers: WarmUp[None]
     store: WarmUp[SessionPersistence]
     registry: AgentRegistry
     pictures: Pictures
@@ -79,6 +82,7 @@ class Core:
 
         loop.call_later(WARM_UP_AFTER, self.store.start)
         self.store.then(lambda: loop.call_later(WARM_UP_AFTER, models))
+        self.models.then(lambda: loop.call_later(SECOND_STEP_AFTER, self.keepers.start))
 
     async def close(self) -> None:
         """Give back what the services hold."""
@@ -107,6 +111,7 @@ def build_core(
     store: WarmUp[SessionPersistence] = WarmUp(lambda: _store(tables).make())
     pictures = Pictures(store.result)
     models = WarmUp(lambda: _load_models(tables, reachable, pictures))
+    keepers = WarmUp(lambda: _load_keeper(tables))
     access = SessionAccess(store.result, log.report)
     family = Family(front)
     servers = McpSessions(environment, lambda: tables.mcp_servers.items, family.tell)
@@ -167,6 +172,7 @@ def build_core(
             return Undo(session, SessionFiles(session, beside(), environment, client, roots), journal, ids, used)
 
         kit = KeeperKit(session, journal, runtime, clock, ids, uniform, log.report, tell, keep_text)
+        keeper = SessionKeeper(tables.keepers, kit)
         return AgentServices(
             runtime=runtime,
             tools=tools.open(session, journal, attachments),
@@ -183,7 +189,8 @@ def build_core(
             max_steps=lambda: options.max_steps or (tables.limits.last or DEFAULT).max_steps,
             attachments=attachments,
             guard=tools.guard,
-            keeper=SessionKeeper(tables.keepers, kit),
+            keeper=keeper,
+            keeper_loaded=keeper.loaded,
             undo=undo,
             ask=tools.ask,
             release=partial(_release, servers, session.id, _titling(tables, kit)),
@@ -200,7 +207,9 @@ def build_core(
     )
     access.serve(tables.observers, tables.projections)
     registry.observe(created=access.opened, disposed=access.closed)
-    return Core(environment, tables, composition, reachable, models, store, registry, pictures, clock, ids, servers)
+    return Core(
+        environment, tables, composition, reachable, models, keepers, store, registry, pictures, clock, ids, servers
+    )
 
 
 def _titling(tables: Registries, kit: KeeperKit) -> Titling | None:
@@ -256,14 +265,17 @@ def _load_models(tables: Registries, reachable: ConfiguredModels, pictures: Pict
 
     models = ModelRuntime(_offer(tables), pictures)
     tables.load_toolkits()
-    if tables.keepers.last is not None:
-        tables.keepers.last.load()
     with suppress(ServerError):  # what is wrong with the choice is told where it is used
         config = reachable.default()
         entry = None if config is None else tables.adapters.find(config.provider)
         if entry is not None and not entry.only_named:
             models.load_http(entry.name)
     return models
+
+
+def _load_keeper(tables: Registries) -> None:
+    if tables.keepers.last is not None:
+        tables.keepers.last.load()
 
 
 def _offer(tables: Registries) -> ModelOffer:

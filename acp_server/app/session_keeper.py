@@ -5,6 +5,7 @@ Follows the table: when settings change the keeper of a session is made anew, fr
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from acp_server.agent.keeping import Keeper
@@ -19,6 +20,12 @@ class SessionKeeper:
         self._entries = entries
         self._kit = kit
         self._made: tuple[KeeperEntry, Keeper] | None = None
+
+    async def loaded(self) -> None:
+        """Return once `__call__` has nothing left to import; others of the loop go on meanwhile."""
+        entry = self._entries.last
+        if entry is not None and self._made is None:
+            await asyncio.to_thread(entry.load)
 
     def __call__(self) -> Keeper | None:
         """Return the keeper of this moment."""

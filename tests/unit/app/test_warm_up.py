@@ -19,7 +19,8 @@ async def test_the_models_wait_while_a_session_is_being_opened(monkeypatch: pyte
     asked, began = list[bool](), list[int]()
     models = WarmUp[Any](lambda: began.append(len(asked)))
     store = WarmUp[Any](lambda: None)
-    services = Core(NOTHING, NOTHING, NOTHING, NOTHING, models, store, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+    warm = models, WarmUp[None](lambda: None), store
+    services = Core(NOTHING, NOTHING, NOTHING, NOTHING, *warm, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
 
     def busy() -> bool:
         asked.append(len(asked) < 3)
