@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from acp_server.acp.commands import SHIPPED, Command
 from acp_server.acp.frames import chunk_head, chunk_template, update_frame
 from acp_server.acp.picture_updates import NO_PICTURES, Pictures, filled, named_in
+from acp_server.acp.queue import queue_update, queued_words
 from acp_server.acp.updates import THOUGHT, Presenter, TextUpdate, Update
 from acp_server.agent.agent import Agent
+from acp_server.agent.inbox import SPLICED
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.outbox import Outbox
+from acp_server.messages.blocks import Message
 from acp_server.session.events import SessionEvent
 from acp_server.session.undo import hidden_ranges
 
+Severity: TypeAlias = Literal["info", "warning"]
 TEMPLATES_KEPT: Final = 8
 """Templates of open messages; a message is rarely interleaved with more than one other."""
 REPLAYED_AT_ONCE: Final = 200
@@ -39,6 +43,7 @@ class Controller:
         pictures: Pictures = NO_PICTURES,
         compactions: bool = False,
         draws_terminals: Callable[[], bool] = lambda: False,
+        shows_queue: Callable[[], bool] = lambda: False,
     ) -> None:
         self.agent = agent
         self._outbox = outbox
@@ -51,7 +56,9 @@ class Controller:
         self._session_id: str = agent.session.id
         self._heads: dict[str, bytes] = {}
         self._templates: dict[tuple[str, str, str], Callable[[str], bytes]] = {}
-        self._untold: list[str] = []
+        self._shows_queue = shows_queue
+        self._shown_queue: tuple[Message, ...] = ()
+        self._untold: list[tuple[Severity, str]] = []
         self._told = 0
         self._stop: Callable[[], None] = _nothing
         self._stop_following: Callable[[], None] = _nothing
@@ -100,7 +107,7 @@ class Controller:
         """Show every event from here on as it happens; may be said again after a replay."""
         self._presenter.go_live(draws_terminals=self._draws_terminals())
         self._stop()
-        self._stop = self.agent.session.observe(self._show)
+        self._stop = self.agent.session.observe(self._show_all if self._shows_queue() else self._show)
 
     def greet(self) -> None:
         """Send what follows the answer that announced the session."""
@@ -130,9 +137,16 @@ class Controller:
         """Send an update that no event stands for."""
         self._put(update)
 
-    def tell(self, sentence: str) -> None:
+    def show_queued(self, ident: str) -> None:
+        """Tell the person of a prompt that waits for the running turn."""
+        waiting = self.agent.inbox.waiting("next-turn")
+        message = next((message for message in waiting if message.id == ident), None)
+        if message is not None and not self.agent.idle:
+            self.tell(queued_words(message, len(waiting)), "info")
+
+    def tell(self, sentence: str, severity: Severity = "warning") -> None:
         """Tell the person: at once where the client takes notices, else within the next turn (clause U-14)."""
-        self._untold.append(sentence)
+        self._untold.append((severity, sentence))
         if self._takes_notices() or not self.agent.idle:
             self._tell_all()
 
@@ -153,15 +167,27 @@ class Controller:
 
     def _tell_all(self, *, in_turn: bool = False) -> None:
         if self._takes_notices():
-            for sentence in self._untold:
-                self._put({"sessionUpdate": "notice", "severity": "warning", "title": sentence})
+            for severity, sentence in self._untold:
+                self._put({"sessionUpdate": "notice", "severity": severity, "title": sentence})
         elif in_turn or not self.agent.idle:
             self._told += 1
-            text = "".join(f"{sentence}\n" for sentence in self._untold)
+            text = "".join(f"{sentence}\n" for _, sentence in self._untold)
             self._send([TextUpdate(THOUGHT, f"notices-{self._told}", text)])
         else:
             return
         self._untold.clear()
+
+    def _show_all(self, event: SessionEvent) -> None:
+        """Show the event, and the queue when it has changed by the time that all of this has happened."""
+        self._show(event)
+        if event.type == SPLICED:
+            asyncio.get_running_loop().call_soon(self._show_queue)
+
+    def _show_queue(self) -> None:
+        waiting = tuple(self.agent.inbox.waiting("next-turn"))
+        if waiting != self._shown_queue:
+            self._shown_queue = waiting
+            self._put(queue_update(waiting))
 
     def _show(self, event: SessionEvent) -> None:
         if updates := self._presenter.present(event):

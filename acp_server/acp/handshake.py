@@ -45,6 +45,7 @@ CAPABILITIES: dict[str, Any] = {
     "_meta": {
         "acp_server": {
             "promptQueueing": True,
+            "steering": True,
             "methods": [
                 "_acp_server/session/steer",
                 "_acp_server/session/rename",

@@ -21,6 +21,8 @@ class Offered:
     compactions: bool = False
     forms: bool = False
     """Whether it shows forms (clause E-01)."""
+    queue: bool = False
+    """Whether it asked for the queue of prompts (docs/extensions.md, clause EX-43)."""
 
 
 NOTHING: Final = Offered()
@@ -39,6 +41,7 @@ def read_offered(given: Mapping[str, Any]) -> Offered:
         notices=isinstance(session.get("notices"), Mapping),
         compactions=isinstance(session.get("compaction"), Mapping),
         forms=isinstance(asking.get("form"), Mapping),
+        queue=_object(meta.get("acp_server")).get("queue") is True,
     )
 
 

@@ -68,6 +68,7 @@ class OpenSessions:
             pictures=self._pictures,
             compactions=self.offered.compactions,
             draws_terminals=lambda: self.offered.terminal_meta,
+            shows_queue=lambda: self.offered.queue,
         )
         self._open[controller.id] = controller
         return controller

@@ -15,6 +15,7 @@ from acp_server.acp.failures import invalid, prompt_result, refused
 from acp_server.acp.model_words import not_available
 from acp_server.acp.open_sessions import Answer, Connect, OpenSessions, connect_nothing
 from acp_server.acp.option_routes import OptionRoutes
+from acp_server.acp.queue import steers
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.turns import TurnEnd
 from acp_server.base.cancel import BY_USER, Cancelled
@@ -126,14 +127,18 @@ class Prompts:
     def _begin(
         self, controller: Controller, found: tuple[Command, str] | None, blocks: Sequence[Any], request: Inbound
     ) -> Mapping[str, Any] | Pending:
-        settle, stop = self._settling(controller, request)
-        trace = trace_of(request.params.get("_meta"))
+        message = Message(self._ids.new(), "user", tuple(blocks), UserSource())
+        settle, stop = self._settling(controller, request, message.id)
+        meta = request.params.get("_meta")
         try:
             controller.require_writable()
             if found is not None:
                 waits = run_command(controller.agent, *found, self._ids, settle)
+            elif blocks and steers(meta):
+                controller.agent.steer(message, settle)
+                waits = True
             elif blocks:
-                controller.agent.followup(Message(self._ids.new(), "user", tuple(blocks), UserSource()), settle, trace)
+                controller.agent.followup(message, settle, trace_of(meta))
                 waits = True
             else:
                 waits = False
@@ -144,6 +149,7 @@ class Prompts:
             stop()
             return END_TURN
         controller.begin_turn()
+        controller.show_queued(message.id)
         return PENDING
 
     def _require_answers(self, controller: Controller) -> None:
@@ -165,10 +171,18 @@ class Prompts:
             controller.tell(not_available(before, controller.agent.config))
 
     def _settling(
-        self, controller: Controller, request: Inbound
+        self, controller: Controller, request: Inbound, ident: str
     ) -> tuple[Callable[[TurnEnd], None], Callable[[], None]]:
-        """Return what answers the request with the end of its turn, and what forgets about that."""
-        stop = request.cancel.subscribe(lambda: controller.agent.cancel(BY_USER))
+        """Return what answers the request with the end of its turn, and what forgets about that.
+
+        A request that is cancelled takes back its own prompt while that waits, and ends the turn once it runs.
+        """
+
+        def cancelled() -> None:
+            if not controller.agent.withdraw(ident):
+                controller.agent.cancel(BY_USER)
+
+        stop = request.cancel.subscribe(cancelled)
 
         def settle(end: TurnEnd) -> None:
             stop()

@@ -17,7 +17,7 @@ from acp_server.agent.keeping import Usage
 from acp_server.agent.services import AgentServices
 from acp_server.agent.turn import Turn
 from acp_server.agent.turns import TurnEnd
-from acp_server.base.cancel import BY_DISPOSAL, CancelCause, CancelToken
+from acp_server.base.cancel import BY_DISPOSAL, BY_USER, CancelCause, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.values import record
 from acp_server.llm.trace_context import NO_TRACE, current
@@ -58,6 +58,8 @@ class Agent:
         self._settling: dict[str, Callable[[TurnEnd], None]] = {}
         self._traces: dict[str, Mapping[str, str]] = {}
         """Of prompts that wait, the traces that they belong to."""
+        self._steering: set[str] = set()
+        """Messages that joined, or wait to join, the running turn."""
         self._disposed = False
         self._requested = False
         self._last_turn, self._untitled, self.undo_open = _history(session)
@@ -87,14 +89,33 @@ class Agent:
         try:
             self._wake()
         except ServerError:
-            del self._settling[message.id]
-            self._traces.pop(message.id, None)
+            self._forget(message.id)
             raise
 
-    def steer(self, message: Message) -> None:
-        """Let the message join the running turn at its next step; when idle, open a turn with it."""
+    def steer(self, message: Message, settle: Callable[[TurnEnd], None] | None = None) -> None:
+        """Let the message join the running turn at its next step; when idle, open a turn with it.
+
+        One that comes too late for the running turn opens the next one. `settle` is called once with the end of the
+        turn that took it; raise ServerError as `followup`.
+        """
+        if self._disposed:
+            raise ServerError("AGENT_DISPOSED", "The session is closed.")
         self.inbox.insert("next-step", message)
-        self._wake()
+        self._steering.add(message.id)
+        if settle is not None:
+            self._settling[message.id] = settle
+        try:
+            self._wake()
+        except ServerError:
+            self._forget(message.id)
+            raise
+
+    def withdraw(self, ident: str) -> bool:
+        """Take back a prompt that waits for its turn, settled as aborted by the person; return whether it waited."""
+        if not self.inbox.withdraw(ident):
+            return False
+        self._settle(ident, TurnEnd("aborted", cause=BY_USER))
+        return True
 
     def inject(self, message: Message) -> None:
         """Let the message join whatever step comes next, without waking anybody."""
@@ -233,7 +254,7 @@ class Agent:
             await job(token)
         finally:
             self._maintenance = None
-            if self.inbox.due:
+            if self.inbox.due or self._steering:
                 self._wake()
 
     async def _reported(self, job: Callable[[CancelToken], Awaitable[None]], token: CancelToken) -> None:
@@ -291,15 +312,16 @@ class Agent:
                 self._untitled = self._untitled and running.turn.untitled
                 self._requested = self._requested or running.turn.requested
                 self._running = None
-                for ident in running.settles:
+                joined = [ident for ident in self._steering if not self.inbox.waits(ident)]
+                for ident in dict.fromkeys((*running.settles, *joined)):
                     self._settle(ident, end)
                 self._next()
         finally:
             self._driver = None
 
     def _next(self) -> None:
-        """Open the next turn when a prompt waits for one."""
-        if not self.inbox.due or self._disposed:
+        """Open the next turn when a prompt waits for one, or a message that came too late to join the last one."""
+        if self._disposed or not (self.inbox.due or self._steering):
             return
         try:
             self._open_turn()
@@ -308,10 +330,15 @@ class Agent:
             self._settle_all(TurnEnd("error", failure=LlmFailure(error.code, error.message)))
 
     def _settle(self, ident: str, end: TurnEnd) -> None:
-        self._traces.pop(ident, None)
-        settle = self._settling.pop(ident, None)
+        settle = self._forget(ident)
         if settle is not None:
             settle(end)
+
+    def _forget(self, ident: str) -> Callable[[TurnEnd], None] | None:
+        """Forget about a message; return what is to be called with the end of its turn."""
+        self._traces.pop(ident, None)
+        self._steering.discard(ident)
+        return self._settling.pop(ident, None)
 
     def _settle_all(self, end: TurnEnd) -> None:
         for ident in list(self._settling):

@@ -90,6 +90,20 @@ class Inbox:
         taken = self._take("next-step", CAPACITY)
         return taken + (self._take("next-turn", 1) if target == "next-turn" else ())
 
+    def withdraw(self, ident: str) -> bool:
+        """Discard one prompt that waits for a turn, marked as canceled; return whether it waited."""
+        waiting = self._lists["next-turn"]
+        place = next((n for n, message in enumerate(waiting) if message.id == ident), None)
+        if place is None:
+            return False
+        self._splice("next-turn", place, 1, (), outcome="canceled")
+        self._parked.discard(ident)
+        return True
+
+    def waits(self, ident: str) -> bool:
+        """Return whether a message of that id waits in either list."""
+        return any(message.id == ident for messages in self._lists.values() for message in messages)
+
     def clear(self) -> tuple[Message, ...]:
         """Discard everything that is not parked, next-step first, marked as canceled; return what was discarded."""
         steps = self._take("next-step", CAPACITY, outcome="canceled")

@@ -181,7 +181,7 @@ class Bench:
         """Return what would be told about the session and was not shown yet, or was shown as a notice."""
         controller = self.sessions.get(ident)
         assert controller is not None
-        return list(controller._untold)
+        return [sentence for _, sentence in controller._untold]
 
 
 async def _never() -> Any:
