@@ -10,6 +10,7 @@ const targets = [
     platform: 'node',
     format: 'cjs',
     external: ['vscode'],
+    define: { navigator: 'undefined' },
   },
   {
     ...common,

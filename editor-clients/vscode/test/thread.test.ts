@@ -93,6 +93,7 @@ function many(saved?: Saved): { agent: FakeAgent; threads: Threads; kept: () => 
   const threads = new Threads(
     {
       cwd: () => '/p',
+      defaultMode: () => '',
       changed: () => undefined,
       switched: () => undefined,
       needsAuth: () => undefined,

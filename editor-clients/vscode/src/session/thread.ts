@@ -28,7 +28,11 @@ const ENDS: Record<string, string> = {
   refusal: 'The model refused to answer.',
 };
 
+let made = 0;
+
 export class Thread {
+  /** Names the conversation in this window; a session's id can change while it is empty. */
+  readonly key: string;
   readonly transcript: Transcript;
   readonly cwd: string;
   sessionId: string;
@@ -40,6 +44,8 @@ export class Thread {
   private nextAsk = 0;
 
   constructor(agent: Agent | null, sessionId: string, cwd: string, ports: Ports) {
+    made += 1;
+    this.key = `t${made}`;
     this.agent = agent;
     this.sessionId = sessionId;
     this.cwd = cwd;

@@ -11,6 +11,8 @@ export interface Saved {
 
 export interface Ports {
   cwd(): string;
+  /** The mode in which a conversation begins; empty for the agent's own choice. */
+  defaultMode(): string;
   /** A conversation changed. */
   changed(thread: Thread, change: Change): void;
   /** Another conversation is shown, or others are open. */
@@ -86,7 +88,14 @@ export class Threads {
         throw thrown;
       }
       await this.show(thread);
+      await this.beginIn(thread, this.ports.defaultMode());
     });
+  }
+
+  private async beginIn(thread: Thread, mode: string): Promise<void> {
+    const picker = thread.meta.pickers.find((one) => one.category === 'mode');
+    const known = picker?.choices.some((choice) => choice.value === mode) === true;
+    if (picker && known && picker.current !== mode) await thread.choose(picker.id, mode);
   }
 
   /** Opens a stored session, or shows it when it is open. */

@@ -1,0 +1,44 @@
+// A change inside its card: the lines that go and come, and the way to the editor's own diff view.
+import type { Diff, ToolItem } from '../../../session/items.ts';
+import { h, icon } from '../dom.ts';
+import { post } from '../host.ts';
+import { diffLines, hunks, type Line } from './diff_lines.ts';
+
+const MOST_LINES = 24;
+const known = new WeakMap<Diff, Line[]>();
+
+function linesOf(diff: Diff): Line[] {
+  let lines = known.get(diff);
+  if (!lines) known.set(diff, (lines = diffLines(diff.oldText, diff.newText)));
+  return lines;
+}
+
+/** Returns how many lines come and go. */
+export function diffStat(diff: Diff): HTMLElement {
+  const lines = linesOf(diff);
+  const count = (sign: Line['sign']): number => lines.filter((line) => line.sign === sign).length;
+  const [more, less] = [count('+'), count('-')];
+  const words = `${more} lines added, ${less} removed`;
+  return h('span', { class: 'stat', title: words, 'aria-label': words }, h('span', { class: 'plus' }, `+${more}`), less > 0 ? h('span', { class: 'minus' }, `−${less}`) : null);
+}
+
+export function diffElement(item: ToolItem, diff: Diff, index: number): HTMLElement {
+  const name = diff.path.split(/[/\\]/).at(-1) ?? diff.path;
+  const open = h(
+    'button',
+    { type: 'button', class: 'link diff-open', 'aria-label': `Open the diff of ${name}`, onclick: () => post({ type: 'diff', item: item.id, index }) },
+    icon('diff'),
+    'Open diff',
+  );
+  const file = h('button', { type: 'button', class: 'link diff-file', title: diff.path, onclick: () => post({ type: 'place', path: diff.path, line: item.places[0]?.line ?? null }) }, name);
+  const shown = hunks(linesOf(diff));
+  const rows = shown.slice(0, MOST_LINES).map(row);
+  if (shown.length > MOST_LINES) rows.push(h('div', { class: 'diff-more' }, `… ${shown.length - MOST_LINES} more lines`));
+  return h('div', { class: 'diff' }, h('div', { class: 'diff-head' }, file, open), h('div', { class: 'diff-lines', role: 'img', 'aria-label': `Change of ${name}` }, ...rows));
+}
+
+function row(line: Line | null): HTMLElement {
+  if (line === null) return h('div', { class: 'diff-gap' }, '⋯');
+  const kind = line.sign === '+' ? 'came' : line.sign === '-' ? 'went' : 'same';
+  return h('div', { class: `diff-line ${kind}` }, h('span', { class: 'sign' }, line.sign), line.text || ' ');
+}
