@@ -102,7 +102,10 @@ def cases(kind: str) -> Stage:
     return Stage(f"cases-{kind}", argv, count_cases, (f"tests/cases/{kind}",))
 
 
-_INSTALL = "from tests.support import node, system_packages; node.modules(); system_packages.install()"
+_INSTALL = (
+    "from tests.support import node, system_packages; "
+    "node.modules(); node.modules(node.VSCODE); system_packages.install()"
+)
 
 STAGES: tuple[Stage, ...] = (
     Stage("lint", (sys.executable, "-m", "ruff", "check", "."), count_one),
@@ -115,6 +118,7 @@ STAGES: tuple[Stage, ...] = (
     pytest("contracts", "tests/contracts"),
     pytest("conformance", "tests/conformance"),
     pytest("e2e", "tests/e2e", workers=2),
+    pytest("editors", "tests/editors"),
     pytest("lsp", "tests/e2e/test_pytest_lsp.py", plugins=("pytest_lsp",)),
     pytest("crash", "tests/crash"),
     pytest("fuzz", "tests/fuzz"),

@@ -204,6 +204,7 @@ HOSTS: frozenset[str] = frozenset(
         "dashscope-intl.aliyuncs.com",
         "generativelanguage.googleapis.com",
         "openrouter.ai",
+        "www.w3.org",
     }
 )
 """Hosts that a tracked file may name: this machine, the standards, and the providers' own addresses."""

@@ -1,4 +1,4 @@
-"""Node and the npm packages of tests/node: found in this environment, installed once, given as paths."""
+"""Node and the npm packages of tests and editor-clients: found in this environment, installed once, given as paths."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "node"
+VSCODE = FOLDER.parents[1] / "editor-clients" / "vscode"
 SDK = "@agentclientprotocol/sdk"
 INSTALL_SECONDS = 300
 
@@ -36,14 +37,14 @@ def environment() -> dict[str, str]:
 
 
 @cache
-def modules() -> Path:
-    """Return node_modules with the packages of tests/node/package.json; install what is not there."""
-    with (FOLDER / "package.json").open("rb") as lock:
+def modules(folder: Path = FOLDER) -> Path:
+    """Return node_modules with the packages of the folder's package.json; install what is not there."""
+    with (folder / "package.json").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted: dict[str, str] = json.load(lock)["devDependencies"]
-        if any(_installed(name) != version for name, version in wanted.items()):
-            _install()
-    return FOLDER / "node_modules"
+        if any(_installed(folder, name) != version for name, version in wanted.items()):
+            _install(folder)
+    return folder / "node_modules"
 
 
 def schema_folder() -> Path:
@@ -51,15 +52,15 @@ def schema_folder() -> Path:
     return modules() / SDK / "schema" / "v1"
 
 
-def _installed(name: str) -> str | None:
+def _installed(folder: Path, name: str) -> str | None:
     try:
-        text = (FOLDER / "node_modules" / name / "package.json").read_text("utf-8")
+        text = (folder / "node_modules" / name / "package.json").read_text("utf-8")
     except FileNotFoundError:
         return None
     return str(json.loads(text)["version"])
 
 
-def _install() -> None:
+def _install(folder: Path) -> None:
     command = [
         str(program("npm")),
         "install",
@@ -69,7 +70,7 @@ def _install() -> None:
         "--loglevel=error",
     ]
     done = subprocess.run(
-        command, cwd=FOLDER, env=environment(), capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
     )
     if done.returncode:
-        raise NodeError(f"npm install in tests/node failed: {done.stderr.strip()[-400:]}")
+        raise NodeError(f"npm install in {folder.name} failed: {done.stderr.strip()[-400:]}")

@@ -5,6 +5,7 @@ import type { Command } from './find.ts';
 
 const STDERR_KEPT = 8_000;
 const PATIENCE_MS = 2_000;
+const LAST_WORDS_MS = 1_000;
 
 export interface Exit {
   readonly code: number | null;
@@ -44,7 +45,9 @@ export class Server {
     this.exited = new Promise((resolve) => {
       const ended = (code: number | null, signal: string | null, why = '') =>
         resolve({ code, signal, stderr: (this.stderr + why).trim(), asked: this.asked });
-      child.once('exit', (code, signal) => ended(code, signal));
+      // The pipes close when their last words are read; something that inherited them may hold them open for ever.
+      child.once('close', (code, signal) => ended(code, signal));
+      child.once('exit', (code, signal) => void setTimeout(() => ended(code, signal), LAST_WORDS_MS));
       child.once('error', (error) => ended(null, null, error.message));
     });
   }

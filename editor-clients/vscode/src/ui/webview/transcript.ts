@@ -28,6 +28,7 @@ export class Transcript {
   /** Items that are not drawn yet: the earlier ones of a long conversation. */
   private earlier: Item[] = [];
   private sticks = true;
+  private top = 0;
   private scheduled = false;
 
   constructor(around: Around) {
@@ -37,7 +38,10 @@ export class Transcript {
     this.toEnd.hidden = true;
     this.element = h('div', { class: 'transcript' }, this.scroller, this.toEnd);
     this.scroller.addEventListener('scroll', () => this.scrolled(), { passive: true });
-    new ResizeObserver(() => this.follow()).observe(this.scroller);
+    // The list grows when far items are drawn for the first time; the end stays the end.
+    const sizes = new ResizeObserver(() => this.follow());
+    sizes.observe(this.scroller);
+    sizes.observe(this.list);
   }
 
   get empty(): boolean {
@@ -126,8 +130,11 @@ export class Transcript {
   private scrolled(): void {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
     const away = scrollHeight - scrollTop - clientHeight;
-    this.sticks = away < NEAR_END;
-    this.toEnd.hidden = away < clientHeight / 2;
+    // Only a way up leaves the end: growing moves it away without any scrolling.
+    if (away < NEAR_END) this.sticks = true;
+    else if (scrollTop < this.top) this.sticks = false;
+    this.top = scrollTop;
+    this.toEnd.hidden = this.sticks || away < clientHeight / 2;
   }
 }
 

@@ -72,7 +72,7 @@ function piecesOf(block: Token[], text: string, starts: readonly number[]): Piec
   const [first] = block;
   const [from = 0, to = 0] = first?.map ?? [];
   const at = (line: number): number => starts[line] ?? text.length;
-  if (first?.type === 'fence') return [codePiece(first, from, to, at)];
+  if (first?.type === 'fence') return [codePiece(first, at(from), at(from + 1), to - from > 1 ? text.slice(at(to - 1), at(to)) : '')];
   const cut = cutLine(block, from, to);
   const whole = (start: number, joined: boolean, tokens: Token[]): HtmlPiece => ({
     kind: 'html',
@@ -94,15 +94,9 @@ function cutLine(block: Token[], from: number, to: number): number | null {
   return items.length > LONG_LIST ? (items.at(-1)?.map?.[0] ?? null) : null;
 }
 
-function codePiece(token: Token, from: number, to: number, at: (line: number) => number): CodePiece {
-  const lines = token.content.split('\n').length - 1;
-  return {
-    kind: 'code',
-    from: at(from),
-    body: at(from + 1),
-    language: token.info.trim().split(/\s+/)[0] ?? '',
-    code: token.content,
-    fence: token.markup,
-    open: to - from < lines + 2,
-  };
+function codePiece(token: Token, from: number, body: number, lastLine: string): CodePiece {
+  const last = lastLine.trim();
+  const closed = last.startsWith(token.markup) && last === token.markup[0]?.repeat(last.length);
+  const language = token.info.trim().split(/\s+/)[0] ?? '';
+  return { kind: 'code', from, body, language, code: token.content, fence: token.markup, open: !closed };
 }

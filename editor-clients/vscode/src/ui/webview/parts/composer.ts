@@ -34,8 +34,9 @@ export class Composer {
     this.around = around;
     this.input = h('textarea', {
       rows: '1',
-      placeholder: 'Ask, or say what to do. @ adds files, / lists commands',
-      'aria-label': 'Message to the agent',
+      placeholder: 'Ask, or say what to do…',
+      title: '@ adds files and the selection, / lists commands',
+      'aria-label': 'Message to the agent. At sign adds files, slash lists commands.',
       role: 'combobox',
       'aria-autocomplete': 'list',
       'aria-expanded': 'false',

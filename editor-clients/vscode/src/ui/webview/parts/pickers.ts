@@ -2,7 +2,7 @@
 import type { Picker } from '../../../session/items.ts';
 import { h, icon } from '../dom.ts';
 import { post } from '../host.ts';
-import { Popup } from './popup.ts';
+import { Popup, type Row } from './popup.ts';
 
 const ORDER = ['mode', 'model', 'thought_level'];
 
@@ -28,59 +28,58 @@ export class Pickers {
     const state = JSON.stringify(pickers);
     if (state === this.drawn) return;
     this.drawn = state;
-    const place = (picker: Picker): number => (ORDER.indexOf(picker.category) + ORDER.length + 1) % (ORDER.length + 1);
-    const sorted = [...pickers].sort((a, b) => rank(a, place) - rank(b, place));
+    const main = ORDER.flatMap((category) => pickers.filter((picker) => picker.category === category));
+    const others = pickers.filter((picker) => !ORDER.includes(picker.category));
     const focused = this.element.contains(document.activeElement) ? document.activeElement?.getAttribute('data-picker') : null;
-    this.element.replaceChildren(...sorted.map((picker) => this.button(picker)));
+    this.element.replaceChildren(...main.map((picker) => this.button(picker)), ...(others.length > 0 ? [this.more(others)] : []));
     if (focused) this.element.querySelector<HTMLElement>(`[data-picker="${CSS.escape(focused)}"]`)?.focus();
   }
 
   private button(picker: Picker): HTMLElement {
     const current = picker.choices.find((choice) => choice.value === picker.current);
-    const words = current?.name ?? picker.current;
+    const words = nameOf(picker);
+    const title = `${picker.name}: ${words}${current?.description ? `\n${current.description}` : ''}`;
+    const parts = [h('span', { class: 'picker-words' }, words), icon('down', 'picker-arrow')];
+    return this.opens(`picker-${picker.category}`, picker.id, `${picker.name}: ${words}`, title, parts, () => this.rows(picker, ''));
+  }
+
+  /** Makes one button for all choices of the agent's own kinds. */
+  private more(pickers: readonly Picker[]): HTMLElement {
+    const words = pickers.map((picker) => `${picker.name}: ${nameOf(picker)}`).join('\n');
+    return this.opens('picker-more', '#more', 'More choices', words, [icon('more')], () => pickers.flatMap((picker) => this.rows(picker, picker.name)));
+  }
+
+  private rows(picker: Picker, group: string): Row[] {
+    return picker.choices.map((choice) => ({
+      label: choice.name,
+      detail: choice.description,
+      group: group || choice.group,
+      chosen: choice.value === picker.current,
+      take: () => {
+        post({ type: 'choose', picker: picker.id, value: choice.value });
+        this.opener?.focus();
+      },
+    }));
+  }
+
+  private opens(kind: string, id: string, label: string, title: string, parts: Element[], rows: () => Row[]): HTMLElement {
     const button = h(
       'button',
-      {
-        type: 'button',
-        class: `picker picker-${picker.category || 'other'}`,
-        'data-picker': picker.id,
-        title: `${picker.name}: ${words}${current?.description ? `\n${current.description}` : ''}`,
-        'aria-label': `${picker.name}: ${words}`,
-        'aria-haspopup': 'listbox',
-        'aria-expanded': 'false',
-      },
-      h('span', { class: 'picker-words' }, isMain(picker) ? words : `${picker.name}: ${words}`),
-      icon('down', 'picker-arrow'),
+      { type: 'button', class: `picker ${kind}`, 'data-picker': id, title, 'aria-label': label, 'aria-haspopup': 'listbox', 'aria-expanded': 'false' },
+      ...parts,
     );
-    button.addEventListener('click', () => this.toggle(button, picker));
     button.addEventListener('keydown', (event) => this.popup.key(event));
+    button.addEventListener('click', () => {
+      if (this.popup.open && this.opener === button) return this.popup.hide();
+      this.popup.hide();
+      this.opener = button;
+      this.popup.element.setAttribute('aria-label', label);
+      this.popup.show(rows());
+    });
     return button;
   }
-
-  private toggle(button: HTMLButtonElement, picker: Picker): void {
-    if (this.popup.open && this.opener === button) return this.popup.hide();
-    this.popup.hide();
-    this.opener = button;
-    this.popup.element.setAttribute('aria-label', picker.name);
-    this.popup.show(
-      picker.choices.map((choice) => ({
-        label: choice.name,
-        detail: choice.description,
-        group: choice.group,
-        chosen: choice.value === picker.current,
-        take: () => {
-          post({ type: 'choose', picker: picker.id, value: choice.value });
-          button.focus();
-        },
-      })),
-    );
-  }
 }
 
-function isMain(picker: Picker): boolean {
-  return ORDER.includes(picker.category);
-}
-
-function rank(picker: Picker, place: (picker: Picker) => number): number {
-  return isMain(picker) ? ORDER.indexOf(picker.category) : ORDER.length + place(picker);
+function nameOf(picker: Picker): string {
+  return picker.choices.find((choice) => choice.value === picker.current)?.name ?? picker.current;
 }

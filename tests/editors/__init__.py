@@ -1,0 +1,1 @@
+"""Our own clients for editors: their units, and whole stories in the editors themselves."""
