@@ -40,11 +40,11 @@ from acp_server.messages.chunks import (
 )
 from acp_server.messages.codec import message_to_json
 from acp_server.messages.request import CallConfig, GenerateOptions, ToolSchema
-from acp_server.session.event_json import event_to_json
+from acp_server.session.event_json import event_from_json, event_to_json
 from acp_server.session.events import SessionEvent
 from acp_server.session.header import SessionHeader
 from acp_server.session.invariants import Invariants
-from acp_server.session.log import MemoryLog
+from acp_server.session.log import EventLog, MemoryLog
 from acp_server.session.session import Session
 from tests.support.clock import FakeClock
 from tests.support.ids import FakeIds
@@ -167,20 +167,24 @@ class HurriedClock(FakeClock):
 
 
 class Bench:
-    """An agent with a keeper on a model with a window."""
+    """An agent with a keeper on a model with a window, at the beginning or on a log that an earlier life left."""
 
-    def __init__(self, model: WindowModel, tools: FileTools, policies: Policies | None = None) -> None:
+    def __init__(
+        self, model: WindowModel, tools: FileTools, policies: Policies | None = None, log: EventLog | None = None
+    ) -> None:
         self.model, self.tools = model, tools
-        self.clock, self.ids = HurriedClock(), FakeIds("m")
-        self.session = Session(SessionHeader(SessionId("s"), 0, "/p"), now=self.clock.now_ms)
-        self.session.validate(Invariants().check)
+        self.clock = HurriedClock()
+        self.ids = FakeIds("m" if log is None else f"m{len(log)}")
+        seeded = log is not None
+        self.session = Session(SessionHeader(SessionId("s"), 0, "/p"), now=self.clock.now_ms, log=log, seeded=seeded)
+        self.session.validate(Invariants(self.session.events.milestones()).check)
         model.seq = lambda: self.session.seq
         self.told: list[str] = []
         self.kept: list[str] = []
         self.reported: list[BaseException] = []
         self.ends: list[TurnEnd] = []
         self.runtime = LlmRuntime()
-        self.runtime.register(["play"], model)
+        self.runtime.register(["play", "other"], model)
         journal = CountingJournal(lambda: self.session.seq)
         self.kit = Kit(
             session=self.session,
@@ -207,6 +211,8 @@ class Bench:
             keeper=lambda: self.keeper,
         )
         self.agent = Agent(self.session, services, CallConfig("play", "m"), max_steps=50)
+        if seeded:
+            self.agent.inbox.recover()
 
     async def say(self, words: str) -> TurnEnd:
         message = Message(self.ids.new(), "user", (TextBlock(words),), UserSource())
@@ -251,9 +257,17 @@ def torn(messages: Sequence[Message]) -> list[str]:
 
 def rebuilt(bench: Bench, number: int) -> GenerateOptions:
     """Return the request that the log stood for when that one was made, from the log alone."""
-    events = [event for event in bench.session.events.since(0) if event.seq < bench.model.seqs[number]]
-    again = Session(bench.session.header, now=bench.clock.now_ms, log=MemoryLog(events))
-    return options_from_log(again)
+    return request_at(bench.session, bench.model.seqs[number])
+
+
+def request_at(session: Session, length: int) -> GenerateOptions:
+    """Return the request for which so many events of the log stand, read back from their JSON."""
+    lines = [
+        json.dumps(event_to_json(event), ensure_ascii=False)
+        for event in itertools.islice(session.events.since(0), length)
+    ]
+    events = [event_from_json(json.loads(line), seq) for seq, line in enumerate(lines)]
+    return options_from_log(Session(session.header, now=lambda: 0, log=MemoryLog(events)))
 
 
 def growth(events: Sequence[SessionEvent]) -> int:
