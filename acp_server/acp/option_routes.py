@@ -22,7 +22,16 @@ from acp_server.acp.reach import network_option, read_reach
 from acp_server.agent.auto_compaction import AUTO_EVENT, auto_of
 from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
 from acp_server.agent.network import NETWORK_EVENT, Reach, reach_of
-from acp_server.agent.presets import PRESET_EVENT, preset_of
+from acp_server.agent.presets import (
+    PRESET_EVENT,
+    Offer,
+    PresetSource,
+    mode_with,
+    not_wider,
+    preset_data,
+    preset_of,
+    wider_mode,
+)
 from acp_server.base.errors import ServerError
 from acp_server.jsonrpc.peer import Inbound
 from acp_server.llm.adapter import ModelInfo
@@ -38,6 +47,7 @@ class OptionRoutes:
         access: Access,
         network: Callable[[], tuple[Reach, bool]] = lambda: ("off", False),
         compaction: Callable[[], bool | None] = lambda: None,
+        presets: PresetSource = lambda _cwd: Offer(),
     ) -> None:
         """`network` gives what commands reach in a session that says nothing, and whether hosts are listed.
 
@@ -47,6 +57,7 @@ class OptionRoutes:
         self._access = access
         self._network = network
         self._compaction = compaction
+        self._presets = presets
         self._due = False
 
     def options(self, controller: Controller) -> list[dict[str, Any]]:
@@ -57,7 +68,8 @@ class OptionRoutes:
         models = config_options(config, self._access.info(config), self._access.offered())
         default = self._compaction()
         auto = [] if default is None else [compaction_option(auto=_first(auto_of(log), default))]
-        return [mode, *models, network_option(reach_of(log), *self._network()), preset_option(log), *auto]
+        preset = preset_option(log, self._presets(controller.agent.session.header.cwd))
+        return [mode, *models, network_option(reach_of(log), *self._network()), preset, *auto]
 
     def choices(self, controller: Controller) -> dict[str, Any]:
         """Return what the results that open a session say about what can be chosen in it."""
@@ -156,15 +168,23 @@ class OptionRoutes:
             raise refused(error) from error
 
     def _make_of(self, controller: Controller, value: object) -> None:
-        """Keep the preset in the log, from where the session's tools and prompt take it."""
-        log = controller.agent.session.events
-        preset = read_preset(value, log)
+        """Keep the preset in the log, from where the session's tools and prompt take it, then its model and mode."""
+        session = controller.agent.session
+        preset = read_preset(value, session.events, self._presets(session.header.cwd))
+        config, mode = controller.agent.config, mode_of(session.events)
+        if preset.model is not None:
+            config = with_model(config, preset.model, self._access.offered())
         try:
             controller.require_writable()
-            if preset != preset_of(log):
-                controller.agent.session.append(PRESET_EVENT, {"agentPreset": preset.id})
+            if preset_data(preset) != preset_data(preset_of(session.events)):
+                session.append(PRESET_EVENT, preset_data(preset))
         except ServerError as error:
             raise refused(error) from error
+        if preset.model is not None:
+            self._choose(controller, config)
+        self._enter(controller, mode_with(preset, mode))
+        if wider_mode(preset, mode):
+            controller.tell(not_wider(preset, mode))
 
     def _choose(self, controller: Controller, config: CallConfig) -> None:
         try:

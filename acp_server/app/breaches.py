@@ -82,6 +82,7 @@ _PATTERNS: Final[Mapping[str, str]] = {
     r"^[^\s/]{1,100}$": "a name without blanks and slashes",
     r"^https?://\S+$": "an http or https address",
     r"^/": "an absolute path",
+    r"^[^\s*]+\*?$|^\*$": "a tool's name, `*` at its end at most",
     r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$": "module:factory",
 }
 _BOUNDS: Final[Mapping[str, str]] = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}

@@ -65,7 +65,9 @@ def compose(environment: Mapping[str, str], stdio: Stdio, log: LogFile, options:
     tables.commands.subscribe(sessions.show_commands)
     tables.show_commands = sessions.show_commands
     registry.observe(created=lambda agent: _greet(agent, core, sessions), disposed=_nothing)
-    choices = OptionRoutes(sessions, login, lambda: _network(core), lambda: _compacts(core))
+    choices = OptionRoutes(sessions, login, lambda: _network(core), lambda: _compacts(core), core.presets)
+    tables.show_options = choices.show_soon
+    tables.presets.subscribe(choices.show_soon)
     tables.sandboxes.subscribe(choices.show_soon)
     tables.adapters.subscribe(choices.show_soon)
     prompts = Prompts(registry, sessions, login, choices, clock=clock, ids=ids, ready=ready, connect=core.servers.open)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from acp_server.acp.commands import Command
-from acp_server.agent.presets import preset_of
+from acp_server.agent.presets import Offer, offered, preset_of
 from acp_server.agent.registry import AgentRegistry
 from acp_server.agent.services import AgentServices
 from acp_server.app.clock import RandomIds, SystemClock, uniform
@@ -69,6 +69,10 @@ class Core:
     clock: SystemClock
     ids: RandomIds
     servers: McpSessions
+
+    def presets(self, cwd: str | None) -> Offer:
+        """Return the presets of sessions in that directory."""
+        return offered(self.tables.presets.items, cwd)
 
     def warm_up_soon(self, busy: Callable[[], bool]) -> None:
         """Load what a turn needs once the first requests had their chance; not while the process is `busy`."""

@@ -194,6 +194,11 @@ ROWS: Final = (
         config={},
     ),
     Row(
+        id="presets",
+        component="acp_server.app.parts.presets:presets",
+        config={},
+    ),
+    Row(
         id="title",
         component="acp_server.app.parts.prompt:title",
         config={},

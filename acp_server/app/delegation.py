@@ -15,6 +15,7 @@ from acp_server.agent.agent import Agent
 from acp_server.agent.consent.grants import RULE_EVENT, fold_rule, rule_data, session_rules
 from acp_server.agent.modes import MODE_EVENT, mode_of
 from acp_server.agent.network import NETWORK_EVENT, reach_of
+from acp_server.agent.presets import PRESET_EVENT, preset_data, preset_of
 from acp_server.agent.turns import TurnEnd
 from acp_server.app.family import Family, Kin, Link
 from acp_server.base.cancel import BY_DISPOSAL, CancelCause
@@ -148,6 +149,8 @@ class Child:
         loop = asyncio.get_running_loop()
         live = LiveOutput(self._context.progress, loop.time, loop.call_later)
         session.append(DESCRIPTOR, self._descriptor(agent))
+        if preset_of(session.events) != preset_of(parent.events):
+            session.append(PRESET_EVENT, preset_data(preset_of(parent.events)))
         agent.rename(self._errand.label, "parent")
         take_over(parent, session)
         ends = (

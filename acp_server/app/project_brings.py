@@ -1,4 +1,4 @@
-"""What a workspace would have the server do by itself: its skills and its hooks, with one digest of all their content.
+"""What a workspace would have the server do by itself: its skills, hooks and presets, with one digest of their content.
 
 Owns which places of a workspace are looked at (docs/skills.md, section T) and that nothing is used of a content that
 was not digested. Reads regular files that really lie in the workspace; runs nothing.
@@ -17,6 +17,8 @@ from acp_server.app.skill_text import Skill
 from acp_server.base.values import value
 
 SKILL_PLACES: Final = (".agents/skills", ".claude/skills")
+PRESET_PLACE: Final = ".agents/presets"
+PRESET_END: Final = ".toml"
 HOOK_PLACES: Final = (".agents/hooks.json", ".claude/settings.json")
 MOST_FILES: Final = 500
 MOST_BYTES: Final = 8 << 20
@@ -24,15 +26,19 @@ MOST_BYTES: Final = 8 << 20
 
 @value
 class Brought:
-    """What a workspace brings; `digest` is empty where it is too much to be trusted, `hooks` are hook settings."""
+    """What a workspace brings; `digest` is empty where it is too much to be trusted, `hooks` are hook settings.
+
+    `presets` are files, by their paths, as they were digested.
+    """
 
     skills: tuple[Skill, ...] = ()
     hooks: tuple[dict[str, Any], ...] = ()
+    presets: tuple[tuple[str, bytes], ...] = ()
     digest: str = ""
 
     def __bool__(self) -> bool:
         """Return whether there is anything."""
-        return bool(self.skills or self.hooks)
+        return bool(self.skills or self.hooks or self.presets)
 
 
 NOTHING: Final = Brought()
@@ -66,14 +72,15 @@ class Project:
                 return
 
     def _below(self) -> Iterator[str]:
-        for place in SKILL_PLACES:
+        for place in (*SKILL_PLACES, PRESET_PLACE):
             for folder, folders, names in os.walk(f"{self._root}/{place}"):
                 folders.sort()
                 yield from (f"{folder}/{name}" for name in sorted(names))
 
     def _read(self, stamps: tuple[Stamp, ...]) -> Brought:
-        """Return what the files say; hooks are parsed from the very bytes that were digested."""
+        """Return what the files say; hooks and presets are the very bytes that were digested."""
         digest, hooks, left = hashlib.sha256(), list[dict[str, Any]](), MOST_BYTES
+        presets = list[tuple[str, bytes]]()
         whole = len(stamps) <= MOST_FILES
         for path, *_ in stamps:
             try:
@@ -89,11 +96,13 @@ class Project:
             digest.update(data)
             if name in HOOK_PLACES:
                 hooks += _hooks_in(data)
+            elif os.path.dirname(name) == PRESET_PLACE and name.endswith(PRESET_END):  # noqa: PTH120 - paths are text
+                presets.append((path, data))
             left = max(left, 0)
         skills = (skill_folder(f"{self._root}/{place}", within=self._root).look() for place in SKILL_PLACES)
         found = tuple(_distinct(skills))
         whole = whole and stamps == tuple(sorted(self._files()))  # else something changed while it was read
-        return Brought(found, tuple(hooks), digest.hexdigest() if whole else "")
+        return Brought(found, tuple(hooks), tuple(presets), digest.hexdigest() if whole else "")
 
 
 def _distinct(groups: Iterator[tuple[Skill, ...]]) -> Iterator[Skill]:

@@ -12,6 +12,7 @@ from acp_server.acp.commands import Command, CommandSource
 from acp_server.agent.contexts import Context
 from acp_server.agent.hooks import Execute, Hooks, PostTool, PreStep, PreTool, Request, Stream, TurnStopping
 from acp_server.agent.keeping import Keeper
+from acp_server.agent.presets import PresetSource
 from acp_server.agent.services import Title
 from acp_server.agent.system_prompt import Section
 from acp_server.app.family import Family
@@ -142,6 +143,7 @@ class Registries:
         self.contexts: Registered[Context] = Registered("context", lambda context: context.name)
         self.commands: Registered[Command] = Registered("command", lambda command: command.name)
         self.command_sources: Registered[CommandSource] = Registered("source of commands")
+        self.presets: Registered[PresetSource] = Registered("source of presets")
         self.readable: Registered[Callable[[], tuple[str, ...]]] = Registered("readable directories")
         """Directories, by their real paths, that tools may read without a question."""
         self.projections: Registered[Projection] = Registered("projection", lambda projection: projection.key)
@@ -162,6 +164,8 @@ class Registries:
         self.hooks = Hooks()
         self.show_commands: Callable[[], None] = lambda: None
         """Shows the commands anew; set by who shows them."""
+        self.show_options: Callable[[], None] = lambda: None
+        """Likewise for the config options."""
         self._loaded: dict[Toolkit, Sequence[AnyTool]] = {}
         self._opened: dict[Toolkit, list[Undo]] = {}
         self.toolkits.subscribe(self._close_toolkits)
@@ -169,6 +173,10 @@ class Registries:
     def commands_changed(self) -> None:
         """Have the commands shown anew: what a source gives has changed."""
         self.show_commands()
+
+    def options_changed(self) -> None:
+        """Have the config options shown anew: what can be chosen may be something else."""
+        self.show_options()
 
     def load_toolkits(self) -> None:
         """Load the toolkits' tools, unless that was done; for the warm-up thread."""
@@ -243,6 +251,7 @@ class Parts:
         self.service_commands = tables.service_commands
         self.tell = tables.tell
         self.commands_changed = tables.commands_changed
+        self.options_changed = tables.options_changed
         self.family = tables.family
         self.adapters = Adding(tables.adapters, undo)
         self.tools = Adding(tables.tools, undo)
@@ -251,6 +260,7 @@ class Parts:
         self.contexts = Adding(tables.contexts, undo)
         self.commands = Adding(tables.commands, undo)
         self.command_sources = Adding(tables.command_sources, undo)
+        self.presets = Adding(tables.presets, undo)
         self.readable = Adding(tables.readable, undo)
         self.projections = Adding(tables.projections, undo)
         self.titles = Adding(tables.titles, undo)

@@ -148,7 +148,7 @@ class SessionTools:
         if not tools:
             return ()
         preset = self._preset()
-        if self._described[0] is not tools or self._described[1] is not preset:
+        if self._described[0] is not tools or self._described[1] != preset:
             from acp_server.tools.late_tool import schemas_of  # noqa: PLC0415 - tools are not for the start path
 
             offered = [tool for tool in tools if preset.offers(tool.name)]

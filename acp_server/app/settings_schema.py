@@ -495,6 +495,7 @@ CONFIGS: Final[Mapping[str, type[BaseModel]]] = {
     f"{_PARTS}.prompt:surroundings": Surroundings,
     f"{_PARTS}.prompt:instructions": Nothing,
     f"{_PARTS}.skills:skills": Nothing,
+    f"{_PARTS}.presets:presets": Nothing,
     f"{_PARTS}.web:web": Web,
     f"{_PARTS}.hooks:hooks": Hooks,
     f"{_PARTS}.front:acp": Nothing,

@@ -20,12 +20,15 @@ from acp_server.base.errors import ServerError
 
 SHORT: Final = 12
 """Digits of a digest by which the person says what is trusted."""
+SHOWN: Final = 4000
+"""Characters of a preset's file that `/trust` shows."""
 
 
 class SkillBook:
     """See the module."""
 
     def __init__(self, places: Places) -> None:
+        self.places = places
         self._skills = skill_folder(f"{places.config}/skills")
         self._prompts = prompt_folder(f"{places.config}/prompts")
         self._trust = TrustFile(places.state)
@@ -78,17 +81,17 @@ class SkillBook:
             self._trust.revoke(root)
             return "Nothing that this project brings is used."
         if not brought:
-            return "This project brings no skills and no hooks."
+            return "This project brings no skills, hooks or presets."
         if not brought.digest:
-            return "This project brings too much to be trusted: its skills and hooks are not used."
+            return "This project brings too much to be trusted: nothing of it is used."
         if not args:
             return _described(brought, trusted=self._trust.trusts(root, brought.digest))
         if args != brought.digest[:SHORT]:
             raise ServerError(
-                "TRUST_CHANGED", "The project's skills and hooks are others than that; look with `/trust`."
+                "TRUST_CHANGED", "The project's skills, hooks and presets are others than that; look with `/trust`."
             )
         self._trust.grant(root, brought.digest)
-        return "This project's skills and hooks are used from here on, until their content changes."
+        return "What this project brings is used from here on, until its content changes."
 
     def notice(self, cwd: str | None) -> str | None:
         """Return the sentence for a session whose workspace brings what is not trusted, or None."""
@@ -99,18 +102,28 @@ class SkillBook:
 
 
 def _counted(brought: Brought) -> str:
-    skills, hooks = len(brought.skills), len(brought.hooks)
-    words = [f"{skills} skill{'' if skills == 1 else 's'}"] if skills else []
-    words += [f"{hooks} file{'' if hooks == 1 else 's'} of hooks"] if hooks else []
-    return " and ".join(words)
+    kinds = (
+        (len(brought.skills), "skill", "skills"),
+        (len(brought.hooks), "file of hooks", "files of hooks"),
+        (len(brought.presets), "preset", "presets"),
+    )
+    return " and ".join(f"{count} {one if count == 1 else several}" for count, one, several in kinds if count)
 
 
 def _described(brought: Brought, *, trusted: bool) -> str:
     lines = [f"- skill {skill.name}: {skill.description}" for skill in brought.skills]
     lines += [f"- hook {event}: `{command}`" for hooks in brought.hooks for event, command in commands_in(hooks)]
+    lines += [f"- preset {path.rpartition('/')[2]}:\n{_quoted(data)}" for path, data in brought.presets]
     ends = "`/trust no` ends that." if trusted else f"Say `/trust {brought.digest[:SHORT]}` to have them used."
     head = "This project brings, trusted:" if trusted else "This project brings, not used so far:"
     return "\n".join([head, *lines, "", ends])
+
+
+def _quoted(data: bytes) -> str:
+    """Return the beginning of a file as a block that nothing in it can end."""
+    text = data.decode("utf-8", "replace")
+    rest = [] if len(text) <= SHOWN else [f"({len(text) - SHOWN} more characters in the file)"]
+    return "\n".join(f"      {line}" for line in (*text[:SHOWN].splitlines(), *rest))
 
 
 def commands_in(hooks: dict[str, object]) -> list[tuple[str, str]]:

@@ -61,7 +61,7 @@ def skill_folder(path: str, *, within: str | None = None) -> Folder[Skill]:
 
 def prompt_folder(path: str) -> Folder[PromptFile]:
     """Return the prompts `NAME.md` of a folder."""
-    return Folder(lambda: _prompt_files(path), lambda found, text: prompt_of(text, found.name))
+    return Folder(lambda: files_in(path, ".md"), lambda found, text: prompt_of(text, found.name))
 
 
 def read_text(path: str) -> str | None:
@@ -79,6 +79,14 @@ def names_in(folder: str) -> list[str]:
         return sorted(os.listdir(folder))  # noqa: PTH208 - asked in each step
     except OSError:
         return []
+
+
+def files_in(folder: str, ending: str) -> Iterator[Found]:
+    """Iterate over the regular files of a folder whose names end so, by name without the ending."""
+    for name in names_in(folder):
+        stamp = stamp_of(f"{folder}/{name}") if name.endswith(ending) else None
+        if stamp is not None:
+            yield Found(name.removesuffix(ending), f"{folder}/{name}", stamp)
 
 
 def stamp_of(path: str) -> Stamp | None:
@@ -103,10 +111,3 @@ def _skill_files(folder: str, within: str | None) -> Iterator[Found]:
         stamp = stamp_of(path)
         if stamp is not None:
             yield Found(name, path, stamp)
-
-
-def _prompt_files(folder: str) -> Iterator[Found]:
-    for name in names_in(folder):
-        stamp = stamp_of(f"{folder}/{name}") if name.endswith(".md") else None
-        if stamp is not None:
-            yield Found(name.removesuffix(".md"), f"{folder}/{name}", stamp)

@@ -1,4 +1,4 @@
-"""Which projects' own skills and hooks the person trusts, and in which content (docs/skills.md, section T).
+"""Which projects' own skills, hooks and presets the person trusts, and in which content (docs/skills.md, section T).
 
 Owns the file `trust.json` in the place of state, which no tool reaches: a digest by project. A file that is broken, a
 link, or writable by others trusts nothing.

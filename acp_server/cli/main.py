@@ -24,6 +24,7 @@ LATE: Final = {
     "plugin": ("acp_server.cli.plugin", "add, remove and list packages of plugins of a profile"),
     "login": ("acp_server.cli.login", "store a provider's key in a file that you alone may read"),
     "models": ("acp_server.cli.models", "list the models that can be used, and servers on this machine"),
+    "presets": ("acp_server.cli.presets", "list what the agent of a session can be made of"),
     "logout": ("acp_server.cli.logout", "take stored keys away"),
     "doctor": ("acp_server.cli.doctor", "say what is configured, found and missing"),
 }

@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import Final, get_args
 
 from acp_server.agent.modes import MODES
-from acp_server.agent.presets import PRESETS
 from acp_server.app.headless.approver import LEVELS
 from acp_server.app.headless.options import RunOptions
 from acp_server.app.headless.outcome import EXIT_CODES
@@ -96,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--continue", dest="newest", action="store_true", help="go on in the newest session of the directory")
     add("--model", metavar="PROVIDER/MODEL", help="who answers (default: as configured)")
     add("--mode", choices=MODES, help="how much happens without a question (default: ask)")
-    add("--preset", choices=[preset.id for preset in PRESETS], help="what the agent is made of (default: standard)")
+    add("--preset", metavar="NAME", help="what the agent is made of, see acp-server presets (default: standard)")
     add("--approve", choices=tuple(LEVELS), default="none", help="which questions are answered yes (default: none)")
     add("--image", metavar="FILE", action="append", default=[], help="an image for the task; may be repeated")
     add("--max-steps", type=_positive(int), metavar="N", help="requests to the model at most")

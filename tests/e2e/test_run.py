@@ -94,6 +94,21 @@ def lines(text: str) -> list[dict[str, Any]]:
     return found
 
 
+def stored(stage: Stage) -> list[dict[str, Any]]:
+    """Return what the command lists."""
+    listed = subprocess.run(
+        (sys.executable, "-m", "acp_server", "sessions", "list", "--json"),
+        cwd=stage.project,
+        env=stage.environment(),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    found: list[dict[str, Any]] = json.loads(listed.stdout)
+    return found
+
+
 def test_the_output_is_the_answer_and_nothing_else(stage: Stage) -> None:
     done = run(stage, script("think hm", "say one\\n", "step", "say two"))
     assert (done.returncode, done.stdout) == (0, "one\n")
@@ -247,13 +262,14 @@ def test_a_signal_ends_the_run_and_resume_goes_on(stage: Stage, number: int, cod
     with begun(stage, "--output-format", "stream-json", task) as popen:
         popen.send_signal(number)
         rest, said = popen.communicate(timeout=SECONDS)
+    (ident,) = [entry["id"] for entry in stored(stage)]
     assert (popen.returncode, said) == (code, "")
     if code > 0:
         (result,) = [line for line in lines(rest) if line["type"] == "result"]
         assert (result["result"], result["exitCode"], result["answer"]) == ("cancelled", code, "part of it")
-    went_on = run(stage, "--continue", "--output-format", "json")
+    went_on = run(stage, "--resume", ident, "--output-format", "json")
     told = json.loads(went_on.stdout)
-    assert (went_on.returncode, told["result"], told["resumed"]) == (0, "done", True)
+    assert (went_on.returncode, told["result"], told["resumed"], told["sessionId"]) == (0, "done", True, ident)
     assert told["answer"].startswith("You wrote")
 
 

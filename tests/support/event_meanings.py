@@ -372,7 +372,17 @@ EVENTS: Final[Mapping[str, Event]] = {
         "replacement is the next event.",
         {**_SHADOW, "tokens?": "tokens of what replaces it"},
     ),
-    "agent-preset/selected": Event("The preset of the session's agent.", {"agentPreset": "its name"}),
+    "agent-preset/selected": Event(
+        "The preset of the session's agent. Of one that is not shipped all is told that the agent is made of.",
+        {
+            "agentPreset": "its id",
+            "name?": "how a person calls it; absent for a shipped one, as are the fields below",
+            "description?": "what it is for",
+            "tools?": "names of the tools that it has, `*` at the end for any further characters; else all",
+            "sections?": "names of the parts of the system text that it has; else all",
+            "prompt?": "what the system text says besides",
+        },
+    ),
     "sandbox/mode": Event("How commands are confined.", {"mode": "the mode's name"}),
     "plan/mode": Event("Whether the session only plans.", {"active": "whether it does"}),
     "hook/invoked": Event(

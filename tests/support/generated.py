@@ -7,10 +7,13 @@ import pprint
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from acp_server.app.delegation import Delegation
 from acp_server.app.layers import TEMPLATES, bundle_rows
 from acp_server.app.machine import Machine
 from acp_server.app.parts.web import web_tools
+from acp_server.app.preset_file import PresetFile
 from acp_server.app.row import Row
 from acp_server.app.settings_schema import Settings
 from acp_server.app.tool_states import ToolStates, standard_tools
@@ -27,6 +30,7 @@ from tests.support.launch import REPOSITORY
 
 ROWS_FILE = REPOSITORY / "acp_server" / "app" / "default_rows.py"
 SCHEMA_FILE = REPOSITORY / "schemas" / "settings.schema.json"
+PRESET_SCHEMA_FILE = REPOSITORY / "schemas" / "preset.schema.json"
 CATALOG_FILE = REPOSITORY / "docs" / "event-catalog.md"
 
 _HEAD = '''"""The rows of the bundles `base` and `acp`, as code: what a process is made of that nobody has configured.
@@ -68,8 +72,16 @@ def _text(words: str) -> str:
 
 
 def schema_text() -> str:
-    schema = Settings.model_json_schema()
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "acp-server settings"}
+    return _schema(Settings, "acp-server settings")
+
+
+def preset_schema_text() -> str:
+    return _schema(PresetFile, "acp-server preset")
+
+
+def _schema(model: type[BaseModel], title: str) -> str:
+    schema = model.model_json_schema()
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
     return json.dumps({**head, **{key: part for key, part in schema.items() if key != "title"}}, indent=2) + "\n"
 
 
@@ -99,6 +111,7 @@ def main() -> None:
     files = (
         (ROWS_FILE, rows_text()),
         (SCHEMA_FILE, schema_text()),
+        (PRESET_SCHEMA_FILE, preset_schema_text()),
         *((path, tools_text(tools)) for path, tools in described()),
         (CATALOG_FILE, catalog_text()),
     )

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from acp_server.agent.agent import Agent
 from acp_server.agent.consent.approvals import Question
-from acp_server.agent.modes import MODE_EVENT, mode_of
-from acp_server.agent.presets import PRESET_EVENT, may_choose, preset_of
+from acp_server.agent.modes import mode_of
 from acp_server.agent.turns import TurnEnd
 from acp_server.app.core import Core, build_core
 from acp_server.app.headless.approver import Approve, Approver
+from acp_server.app.headless.choices import choose, named_preset
 from acp_server.app.headless.images import kept_images
 from acp_server.app.headless.options import RunOptions
 from acp_server.app.headless.outcome import READER_GONE, Outcome, outcome_of
@@ -110,13 +110,17 @@ class Run:
         """Return how the run ended and what it came to; what fails before the turn is an outcome too."""
         began = time.monotonic()
         try:
+            preset = named_preset(self._core, self._options)
             agent = self._agent = await enter(self._core, self._options, self._report.noticed)
         except ServerError as error:
             return Outcome("failed", error.message, error.code), Facts("", 0, 0, None, time.monotonic() - began)
         first, session = agent.session.seq, agent.session
+        wrong = choose(self._core, self._options, agent, preset, self._report.noticed)
         self._report.opened(_opened(session, agent, resumed=first > 0))
         session.observe(self._report.happened)
         try:
+            if wrong is not None:
+                raise wrong
             end = await self._turn(agent)
         except ServerError as error:
             outcome = Outcome("failed", error.message, error.code)
@@ -125,10 +129,6 @@ class Run:
         return outcome, _facts(session, first, time.monotonic() - began)
 
     async def _turn(self, agent: Agent) -> TurnEnd:
-        self._choose_preset(agent.session)
-        mode = self._options.mode
-        if mode is not None and mode != mode_of(agent.session.events):
-            agent.session.append(MODE_EVENT, {"preset": mode})
         images = await self._images(agent)
         ended: asyncio.Future[TurnEnd] = asyncio.get_running_loop().create_future()
         task = self._options.task
@@ -143,14 +143,6 @@ class Run:
         if self._stopped:
             agent.cancel(BY_USER)
         return await ended
-
-    def _choose_preset(self, session: Session) -> None:
-        preset = self._options.preset
-        if preset is None or preset == preset_of(session.events).id:
-            return
-        if not may_choose(session.events):
-            raise ServerError("PRESET_FIXED", "A preset is chosen before the first prompt of a session.")
-        session.append(PRESET_EVENT, {"agentPreset": preset})
 
     async def _images(self, agent: Agent) -> tuple[ImageBlock, ...]:
         if not self._options.images:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from acp_server.app.skill_book import SkillBook
 
 ORDER: Final = 200
-OWN: Final = ("skills", "prompts")
+OWN: Final = ("skills", "prompts", "presets")
 PROJECTS: Final = (".agents", ".claude")
 """Folders of a workspace in which something that counts may lie."""
 
@@ -75,6 +75,7 @@ class LateBook:
         self._book = self._book or self._load(places)
         answer = self._book.trust(agent.session.header.cwd, args)
         self.commands(agent.session.header.cwd)
+        self._parts.options_changed()
         return answer
 
     def opened(self, session: HotSession) -> None:

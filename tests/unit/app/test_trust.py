@@ -101,7 +101,7 @@ def test_the_persons_own_skill_goes_before_a_workspaces(root: Path) -> None:
     digits = Project(str(root)).look().digest[:12]
     with pytest.raises(ServerError, match="are others than that"):
         book.trust(str(root), "0" * 12)
-    assert book.trust(str(root), digits).startswith("This project's skills and hooks are used")
+    assert book.trust(str(root), digits).startswith("What this project brings is used from here on")
     assert [skill.description for skill in book.skills(str(root))] == ["Does it."]
     assert book.readable() == (str(home / "skills" / "it"),)
     assert book.notice(str(root)) is None
