@@ -1,7 +1,7 @@
 """The entry of the ACP registry, and the registry's own checks of an agent, made on a wheel that is built here.
 
-What the registry asks: an entry whose fields are what they have to be, a pinned version, an icon of one colour; an agent
-that answers `initialize` in its first line in an empty home and offers a login; one that lives or ends well without input.
+What the registry asks: an entry whose fields are what they have to be, a pinned version, an icon of one colour; an
+agent that answers `initialize` in its first line in an empty home and offers a login, and ends well without input.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def test_the_icon_is_small_square_and_of_the_readers_colour() -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the package, installed from a wheel that was built from this checkout; no network is used."""
+    """Return a folder with the package, from a wheel that was built from this checkout; no network is used."""
     root = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     built = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(root), str(REPOSITORY)]
@@ -179,7 +179,7 @@ def test_without_input_it_ends_well(installed: Path, tmp_path: Path) -> None:
 
 
 def test_what_the_registry_probes_each_day_is_answered(installed: Path, tmp_path: Path) -> None:
-    """Without a key: a new session wants a login, all else is answered at once, by a result or a code of the protocol."""
+    """Without a key a new session wants a login; all else has a result or a code of the protocol."""
     here = {"cwd": str(tmp_path), "mcpServers": []}
     probes: list[tuple[str, Obj]] = [
         ("initialize", {"protocolVersion": 1, "clientCapabilities": CAPABILITIES}),
