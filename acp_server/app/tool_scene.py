@@ -16,6 +16,7 @@ from acp_server.app.beside import SessionBeside
 from acp_server.app.kept_rules import RuleFile
 from acp_server.app.places import account_home, find_places
 from acp_server.app.registries import SandboxChoice
+from acp_server.app.trust import NAME as TRUST_FILE
 from acp_server.base.ports import Attachments, Ids, Journal
 from acp_server.messages.request import CallConfig
 from acp_server.sandbox.facts import Host
@@ -92,13 +93,18 @@ def make_tools(
             offers=offers,
         ),
     )
+    kept = RuleFile(lambda: places.config)
     outside, secret, protected = (partial(_is, reason, workspace, roots, host) for reason in REASONS)
 
     def own(path: str) -> bool:
         return beside.holds(path) or any(within(os.path.realpath(path), place) for place in readable())
 
-    surroundings = Surroundings(outside, secret, protected, own, os.path.realpath)
-    kept = RuleFile(lambda: places.config)
+    rule_files = [os.path.realpath(path) for path in (kept.path, f"{places.state}/{TRUST_FILE}")]
+
+    def ruling(path: str) -> bool:
+        return os.path.realpath(path) in rule_files
+
+    surroundings = Surroundings(outside, secret, protected, own, ruling, os.path.realpath)
     approvals = Approvals(
         session,
         box,

@@ -1,7 +1,7 @@
 """A language server that does as it is told by its first argument, JSON: it hangs, dies, lies, floods, or works.
 
 Stands alone: it is given to an interpreter as text. A line with the word `wrong` is an error; `push` publishes, else
-diagnostics are pulled.
+diagnostics are pulled. `say_from` names a file whose text is what each error says.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 Message = dict[str, Any]
@@ -57,6 +58,12 @@ def misbehave(moment: str) -> None:
                 subprocess.Popen(["/bin/bash", "-c", command], start_new_session=True)
 
 
+def said(length: int) -> str:
+    if "say_from" in TOLD:
+        return Path(TOLD["say_from"]).read_text("utf-8")
+    return "x" * length
+
+
 def found(uri: str) -> list[Message]:
     lines = TEXTS.get(uri, "").split("\n")
     hits = [number for number, line in enumerate(lines) if "wrong" in line]
@@ -67,7 +74,7 @@ def found(uri: str) -> list[Message]:
             "range": {"start": {"line": at, "character": 0}, "end": {"line": at, "character": 1}},
             "severity": 1,
             "source": "fake",
-            "message": f"{number} " + "x" * length,
+            "message": f"{number} {said(length)}",
         }
         for number, at in enumerate(hits)
     ]

@@ -45,6 +45,8 @@ class Surroundings:
     secret: Callable[[str], bool]
     protected: Callable[[str], bool]
     own: Callable[[str], bool] = lambda _path: False
+    ruling: Callable[[str], bool] = lambda _path: False
+    """Where the person's rules and trust are kept: a yes that was talked out of them would hold for ever."""
     canonical: Callable[[str], str] = str
     """The name to which links and `..` lead."""
 
@@ -67,7 +69,7 @@ def judge(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surrounding
                 return hosts
             return _judge_command(mode, effect, rules)
         case "fetch":
-            return _judge_fetch(mode, effect.url or "", rules)
+            return _judge_fetch(effect.url or "", rules)
         case "mcp":
             return _judge_server_tool(mode, effect, rules)
 
@@ -95,6 +97,8 @@ def _judge_edit(mode: Mode, effect: Effect, rules: Sequence[Rule], places: Surro
     if mode == "plan":
         return Decision("deny", "In plan mode nothing is changed.")
     for path in effect.paths:
+        if places.ruling(path):
+            return Decision("deny", f"{path} holds what the person allows and trusts; only they change it.")
         if places.protected(path):
             return Decision("ask", f"{path} decides what other programs do, so each change of it is asked.")
         if places.secret(path):
@@ -144,13 +148,12 @@ def _judge_hosts(mode: Mode, hosts: Sequence[str], rules: Sequence[Rule], networ
     return Decision("ask", f"It would reach {', '.join(beyond)}, which is not allowed so far.") if beyond else None
 
 
-def _judge_fetch(mode: Mode, url: str, rules: Sequence[Rule]) -> Decision:
+def _judge_fetch(url: str, rules: Sequence[Rule]) -> Decision:
+    """What a model has read may be in the address that it asks for, so each host is asked in every mode."""
     host = urlsplit(url).hostname or ""
     verdict = judge_host(rules, host)
     if verdict is not None:
         return ALLOW if verdict == "allow" else Decision("deny", f"A rule of yours denies requests to {host}.")
-    if mode == "full":
-        return ALLOW
     return Decision("ask", f"It would send a request to {host}.", rememberable=True)
 
 

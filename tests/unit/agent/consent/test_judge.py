@@ -14,6 +14,7 @@ PLACES = Surroundings(
     inside=lambda path: path.startswith("/p/"),
     secret=lambda path: path.endswith(".env"),
     protected=lambda path: "/.git" in path,
+    ruling=lambda path: path.endswith("/permissions.json"),
 )
 ROWS: dict[str, tuple[Effect, tuple[Answer, Answer, Answer, Answer]]] = {
     "none": (Effect("none"), ("allow", "allow", "allow", "allow")),
@@ -24,12 +25,13 @@ ROWS: dict[str, tuple[Effect, tuple[Answer, Answer, Answer, Answer]]] = {
     "edit inside": (Effect("edit", ("/p/a", "/p/b")), ("ask", "allow", "deny", "allow")),
     "edit outside": (Effect("edit", ("/p/a", "/q")), ("ask", "ask", "deny", "ask")),
     "edit a protected name": (Effect("edit", ("/p/a", "/p/.git/config")), ("ask", "ask", "deny", "ask")),
+    "edit the rules": (Effect("edit", ("/p/a", "/p/permissions.json")), ("deny", "deny", "deny", "deny")),
     "edit a secret": (Effect("edit", ("/p/a", "/p/.env")), ("ask", "ask", "deny", "ask")),
     "look": (Effect("execute", command="ls -la"), ("allow", "allow", "allow", "ask")),
     "command": (Effect("execute", command="make"), ("ask", "allow", "ask", "ask")),
     "no command": (Effect("execute"), ("ask", "allow", "ask", "ask")),
-    "fetch": (Effect("fetch", url="https://example.org/a"), ("ask", "ask", "ask", "allow")),
-    "no address": (Effect("fetch"), ("ask", "ask", "ask", "allow")),
+    "fetch": (Effect("fetch", url="https://example.org/a"), ("ask", "ask", "ask", "ask")),
+    "no address": (Effect("fetch"), ("ask", "ask", "ask", "ask")),
     "tool of a server": (Effect("mcp", server="s", tool="t"), ("ask", "ask", "ask", "ask")),
 }
 
@@ -53,7 +55,7 @@ REMEMBERED = {
     "ask": ["edit inside", "command", "no command", "fetch", "no address", "tool of a server"],
     "auto": ["fetch", "no address", "tool of a server"],
     "plan": ["command", "no command", "fetch", "no address"],
-    "full": ["look", "command", "no command", "tool of a server"],
+    "full": ["look", "command", "no command", "fetch", "no address", "tool of a server"],
 }
 
 

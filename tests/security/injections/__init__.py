@@ -1,0 +1,1 @@
+"""Hidden instructions as data, and the world that they are played in."""
