@@ -13,7 +13,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
-from tests.bench import append, decode, idle, parallel, startup, store, stream, tools, turn
+from tests.bench import append, context, decode, idle, parallel, startup, store, stream, tools, turn
 from tests.bench.figures import Figure, table
 from tests.bench.setting import Setting, own_command
 
@@ -27,6 +27,7 @@ SUITES: dict[str, Callable[[Setting], list[Figure]]] = {
     "store": store.run,
     "append": append.run,
     "tools": tools.run,
+    "context": context.run,
 }
 
 

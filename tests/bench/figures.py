@@ -90,6 +90,7 @@ TARGETS = {
     "append-flushed": Target("append to flushed, to a bare write and sync of the same bytes", "ratio", 2.5, 1.5),
     "append-memory": Target("append in memory, to json.dumps of the event", "ratio", 1.2, 1.0),
     "append-late": Target("processor time of the last of 10,000 batches, to the first", "ratio", 1.1, 1.05),
+    "pre-step": Target("look at the window before a step in a session of 5,000 nodes, to one of 50", "ratio", 10, 2),
     "eof-turn": Target("end of input -> exit, in mid-turn", "s", 1, 0.3),
 }
 

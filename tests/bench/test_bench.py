@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.bench import append, decode, idle, parallel, startup, store, stream, tools, turn
+from tests.bench import append, context, decode, idle, parallel, startup, store, stream, tools, turn
 from tests.bench.__main__ import main
 from tests.bench.figures import TARGETS, Figure, Target, percentile, table
 from tests.bench.marks import requested, sent
@@ -72,6 +72,11 @@ def test_append() -> None:
     few = Setting(own_command(), rounds=3, batches=10)
     assert names(append.run(few)) == ["append-work", "append-flushed", "append-memory", "append-late"]
     assert append.run(SMALL) == []
+
+
+def test_context() -> None:
+    assert names(context.run(Setting(own_command(), rounds=3))) == ["pre-step"]
+    assert context.run(SMALL) == []
 
 
 def test_decode() -> None:
