@@ -99,15 +99,45 @@ def test_other_clients_read_of_it_in_a_thought_and_see_the_window_empty(stage: S
     assert "compacted from 25,600 on" in status
 
 
-def test_with_compaction_off_the_person_is_warned_and_compacts(stage: Stage, mock: MockLlm) -> None:
-    play = Play(stage, mock, SHOWN, SETTINGS + "[compaction]\nauto = false\n")
-    notices: list[dict[str, Any]] = []
-    for number in range(14):
-        notices += play.updates(play.say(words(f"Task {number}")), "notice")
-        if notices:
+def test_what_happens_by_itself_is_shown_in_the_turn(stage: Stage, mock: MockLlm) -> None:
+    play = Play(stage, mock, SHOWN)
+    for number in range(12):
+        turn = play.say(words(f"Task {number}"))
+        if shown := play.updates(turn, "compaction_update"):
             break
-    assert "compaction is off" in notices[0]["title"]
-    assert play.updates(play.say("/compact"), "compaction_update")[-1]["status"] == "completed"
+    assert [update["status"] for update in shown] == ["in_progress", "completed"]
+    kinds = [update.kind for update in play.client.trace.turn_updates(turn)]
+    assert kinds.index("usage_update") == kinds.index("compaction_update") + 2
+    assert play.updates(turn, "agent_thought_chunk") == []
+
+
+@pytest.mark.parametrize(("capabilities", "kind"), [(SHOWN, "notice"), (PLAIN, "agent_thought_chunk")])
+def test_with_compaction_off_the_person_is_warned_once_and_compacts(
+    stage: Stage, mock: MockLlm, capabilities: Obj, kind: str
+) -> None:
+    play = Play(stage, mock, capabilities, SETTINGS + "[compaction]\nauto = false\n")
+    told: list[dict[str, Any]] = []
+    size = 0
+    for number in range(20):
+        turn = play.say(words(f"Task {number}"))
+        told += play.updates(turn, kind)
+        size = play.updates(turn, "usage_update")[-1]["used"]
+        if size > 0.95 * 30_000:
+            break
+    [warning] = told
+    assert "compaction is off: `/compact` makes room" in (warning.get("title") or warning["content"]["text"])
+    assert size <= 32_000
+    assert play.updates(play.say("/compact"), "usage_update")[-1]["used"] < size
+
+
+@pytest.mark.parametrize(("capabilities", "kind"), [(SHOWN, "notice"), (PLAIN, "agent_thought_chunk")])
+def test_what_was_left_out_without_a_summary_is_told(stage: Stage, mock: MockLlm, capabilities: Obj, kind: str) -> None:
+    play = Play(stage, mock, capabilities)
+    mock.script.other = {"status": 400, "body": '{"error":{"message":"no such parameter"}}'}
+    told = ""
+    for number in range(14):
+        told += "".join(str(update) for update in play.updates(play.say(words(f"Task {number}")), kind))
+    assert "The beginning of the conversation was left out so that it fits the model's window." in told
 
 
 def test_a_summary_that_fails_is_told_and_nothing_is_lost(stage: Stage, mock: MockLlm) -> None:
