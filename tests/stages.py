@@ -121,7 +121,7 @@ STAGES: tuple[Stage, ...] = (
     pytest("editors", "tests/editors"),
     pytest("lsp", "tests/e2e/test_pytest_lsp.py", plugins=("pytest_lsp",)),
     pytest("crash", "tests/crash"),
-    pytest("fuzz", "tests/fuzz"),
+    pytest("fuzz", "tests/fuzz", workers=2),
     pytest("security", "tests/security"),
     pytest("bench", "tests/bench"),
     pytest("runners", "tests/cases"),

@@ -1,1 +1,1 @@
-"""Mutated lines against a live server: `python -m tests.fuzz lines --count N --seed S`."""
+"""Lines, messages and sequences that nobody thought of, against a live server: `python -m tests.fuzz --help`."""

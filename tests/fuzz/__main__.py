@@ -1,4 +1,4 @@
-"""The command: `python -m tests.fuzz lines --count N --seed S`."""
+"""The command: `python -m tests.fuzz lines|shapes|states --count N --seed S`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import argparse
 import shlex
 import sys
 
+from tests.fuzz import lines, shapes
 from tests.fuzz.play import play
+from tests.fuzz.states import states
 from tests.support import launch
+
+SOURCES = {"lines": lines.generate, "shapes": shapes.generate}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.fuzz", description=__doc__)
-    parser.add_argument("what", choices=["lines"], help="lines: mutated lines against a live server")
+    parser.add_argument("what", choices=["lines", "shapes", "states"], help="what is played to a live server")
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--agent", type=shlex.split, default=launch.COMMAND, help="the command of another agent")
     given = parser.parse_args()
-    tally = play(given.count, given.seed, given.agent)
+    if given.what == "states":
+        return states(given.count, given.seed)
+    tally = play(given.count, given.seed, given.agent, SOURCES[given.what])
     print(*tally.wrong, tally.summary(), sep="\n")
     return 1 if tally.wrong else 0
 

@@ -9,10 +9,11 @@ import itertools
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import TypeAlias
 
 from tests.fuzz.lines import Known, Line, generate
 from tests.support import invariants, launch, schema
@@ -20,6 +21,8 @@ from tests.support.client import BrokenError, Client, Launch
 from tests.support.process import MARK, left_behind
 from tests.support.trace import Trace, id_key
 
+Source: TypeAlias = Callable[[int, int, Known], Iterator[Line]]
+"""Gives so many lines from a seed."""
 ROUND = 250
 """Lines between two looks at the answers."""
 
@@ -37,17 +40,20 @@ class Tally:
     frames: int = 0
     peak_mib: float = 0.0
     seconds: float = 0.0
+    longest: float = 0.0
+    """Seconds of the round that took longest, from its first byte to the last answer that was waited for."""
     wrong: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
         rate = self.lines / self.seconds if self.seconds else 0
         return (
             f"{self.lines} lines, {self.sound} of them sound requests, {self.frames} frames back, "
-            f"{self.seconds:.1f} s, {rate:.0f} lines/s, peak {self.peak_mib:.0f} MiB, {len(self.wrong)} wrong"
+            f"{self.seconds:.1f} s, at most {self.longest:.2f} s a round, "
+            f"{rate:.0f} lines/s, peak {self.peak_mib:.0f} MiB, {len(self.wrong)} wrong"
         )
 
 
-def play(count: int, seed: int, command: Sequence[str] = launch.COMMAND) -> Tally:
+def play(count: int, seed: int, command: Sequence[str] = launch.COMMAND, source: Source = generate) -> Tally:
     """Return the tally of a run; it ends at the first round with something wrong."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         root = Path(folder)
@@ -56,24 +62,25 @@ def play(count: int, seed: int, command: Sequence[str] = launch.COMMAND) -> Tall
         environment = launch.environment(root, more={MARK: mark})
         client = Client(Launch(command, environment, root, root))
         try:
-            tally = _play(client, root / "project", count, seed)
+            tally = _play(client, root / "project", source, count, seed)
             tally.wrong += [f"left running: {words}" for words in left_behind(mark)]
         finally:
             client.close()
         return tally
 
 
-def _play(client: Client, project: Path, count: int, seed: int) -> Tally:
+def _play(client: Client, project: Path, source: Source, count: int, seed: int) -> Tally:
     tally, begun = Tally(), time.monotonic()
     random = Random(seed)
     client.start()
     client.initialize()
     known = Known(client.new_session(project), str(project))
-    for number, lines in enumerate(_rounds(generate(count, seed, known))):
+    for number, lines in enumerate(_rounds(source(count, seed, known))):
         random.shuffle(lines)
-        seen = len(client.trace.frames)
+        seen, asked = len(client.trace.frames), time.monotonic()
         wrong = _round(client, lines, random) + judge(client.trace, seen, lines)
         tally.lines += len(lines)
+        tally.longest = max(tally.longest, time.monotonic() - asked)
         tally.sound += sum(line.ident is not None for line in lines)
         if wrong:
             tally.wrong = [f"seed {seed}, round {number}: {why}" for why in wrong[:WRONG_SHOWN]]
