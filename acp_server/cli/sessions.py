@@ -18,7 +18,7 @@ from acp_server.cli.sessions_change import UsageError, delete, fork, rename, rep
 from acp_server.cli.sessions_export import FORMATS, export
 from acp_server.cli.sessions_look import list_sessions, show, verify
 from acp_server.cli.sessions_store import SessionFiles, note, open_files
-from acp_server.cli.sessions_sweep import sweep
+from acp_server.cli.sessions_sweep import TRASH_DAYS, sweep
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -101,10 +101,13 @@ def _add_changing(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     repairing.add_argument(
         "--salvage-tail", action="store_true", help="keep the complete lines of a torn end; they may be stale"
     )
-    sweeping = _verb(verbs, "sweep", sweep, "remove attachments that no event names")
+    sweeping = _verb(verbs, "sweep", sweep, "remove attachments that no event names, or empty the trash")
     swept = sweeping.add_mutually_exclusive_group(required=True)
     swept.add_argument("sessions", nargs="*", default=[], metavar="ID", help="an id, or the start of one")
     swept.add_argument("--all", action="store_true", help="every session")
+    swept.add_argument("--trash", action="store_true", help="remove deleted sessions for good instead")
+    days = f"of the trash, what was deleted that long ago (default: {TRASH_DAYS})"
+    sweeping.add_argument("--older-than", type=_from(0), metavar="DAYS", help=days)
     sweeping.add_argument("--yes", action="store_true", help="do not ask")
     forking = _verb(verbs, "fork", fork, "make a session that begins as another one")
     _add_session(forking)

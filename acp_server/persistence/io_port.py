@@ -79,6 +79,10 @@ class LogIo(Protocol):
         """Remove an empty directory."""
         ...
 
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory with all that is in it, following no link; one that is gone is removed."""
+        ...
+
     def sync_dir(self, path: str) -> None:
         """Return once the directory's names are on stable storage."""
         ...

@@ -32,6 +32,7 @@ from acp_server.persistence.scan import Damage, later_entries
 from acp_server.persistence.suffix import read_suffix
 from acp_server.persistence.summary import SHOWN_TYPES, summarize
 from acp_server.persistence.sweeping import Swept, sweep
+from acp_server.persistence.trash import Emptied, empty_trash
 from acp_server.session.events import SessionEvent
 from acp_server.session.fork import fork_boundary
 from acp_server.session.header import SessionHeader
@@ -125,6 +126,13 @@ class Store:
                 self.io.close(handle)
         except OSError as error:
             raise disk_error(error, place.directory) from error
+
+    def empty_trash(self, before_ns: int) -> Emptied:
+        """Remove for good what was deleted before that moment; raise PersistenceError DISK_FAILED."""
+        try:
+            return empty_trash(self.io, self.root, before_ns)
+        except OSError as error:
+            raise disk_error(error, self.root) from error
 
     def fork(
         self, source: SessionId, live: tuple[EventLog, int] | None, header: SessionHeader, boundary: int | None

@@ -98,6 +98,18 @@ class PosixIo:
         """See LogIo."""
         os.rmdir(path)
 
+    def remove_tree(self, path: str) -> None:
+        """See LogIo."""
+        from shutil import rmtree  # noqa: PLC0415 - not for the start path
+
+        while True:
+            try:
+                rmtree(path)
+            except FileNotFoundError:  # somebody else removes it too
+                if os.path.lexists(path):
+                    continue
+            return
+
     def sync_dir(self, path: str) -> None:
         """See LogIo."""
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -204,6 +204,14 @@ class Disk:
         directory, name = self._parent(path)
         self._change(directory, (name, None))
 
+    def remove_tree(self, path: str) -> None:
+        for name, node in list(self.dirs[self._directory(path)].items()):
+            if node.is_dir:
+                self.remove_tree(f"{path}/{name}")
+            else:
+                self.unlink(f"{path}/{name}")
+        self.remove_dir(path)
+
     def sync_dir(self, path: str) -> None:
         self.calls.append(SyncDir(self._directory(path)))
 

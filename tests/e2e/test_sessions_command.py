@@ -11,6 +11,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import count
@@ -677,3 +678,28 @@ def test_a_sweep_removes_what_no_event_names(shelf: Shelf) -> None:
     assert left == {"held", "torn"}
     assert shelf.run("sweep", "held", "--yes").code == 1
     assert shelf.run("sweep", "swept", "--yes") == Ended(0, "", said("0 attachments removed, 0 bytes."))
+
+
+# -- the trash
+
+
+def test_the_trash_is_emptied_by_age_and_on_request_alone(shelf: Shelf) -> None:
+    for ident in ("old", "young", "kept"):
+        shelf.put(ident)
+    assert shelf.run("delete", "old", "young", "--yes").code == 0
+    trash = shelf.sessions / ".trash"
+    aged = time.time() - 31 * 24 * 3600
+    os.utime(trash / "old.1" / "session.lock", (aged, aged))
+    assert shelf.run("sweep", "--trash").code == 2
+    assert shelf.run("sweep", "kept", "--older-than", "3", "--yes").code == 2
+    first = shelf.run("sweep", "--trash", "--yes")
+    assert first == Ended(0, "", said("1 deleted session removed for good; 1 deleted since then stay."))
+    assert [path.name for path in trash.iterdir()] == ["young.1"]
+    (trash / "young.1").rename(shelf.log("kept").parents[1] / "young")
+    assert shelf.run("show", "young").code == 0
+    assert shelf.run("delete", "young", "--yes").code == 0
+    assert shelf.run("sweep", "--trash", "--older-than", "0", "--yes").err == said(
+        "1 deleted session removed for good."
+    )
+    assert list(trash.iterdir()) == []
+    assert shelf.run("show", "kept").code == 0
