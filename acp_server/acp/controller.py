@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from acp_server.acp.commands import SHIPPED, Command
+from acp_server.acp.editor_state import EditorState
 from acp_server.acp.frames import chunk_head, chunk_template, update_frame
 from acp_server.acp.picture_updates import NO_PICTURES, Pictures, filled, named_in
 from acp_server.acp.queue import queue_update, queued_words
@@ -64,6 +65,8 @@ class Controller:
         self._stop_following: Callable[[], None] = _nothing
         self.roots: tuple[str, ...] = ()
         """Further directories that the client opened the session with, canonical."""
+        self.editor: EditorState | None = None
+        """What the client said of the person's editor with the newest prompt that said anything of it."""
         self.read_only: str | None = None
         """Why nothing can be added to the session, or None."""
         self.unanswered = False

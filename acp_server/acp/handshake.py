@@ -46,6 +46,7 @@ CAPABILITIES: dict[str, Any] = {
         "acp_server": {
             "promptQueueing": True,
             "steering": True,
+            "editorState": True,
             "methods": [
                 "_acp_server/session/steer",
                 "_acp_server/session/rename",

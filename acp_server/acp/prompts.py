@@ -11,6 +11,7 @@ from acp_server.acp.access import Access
 from acp_server.acp.commands import Command, expanded, find_command, run_command
 from acp_server.acp.content import Content, NewImage, blocks_of
 from acp_server.acp.controller import Controller
+from acp_server.acp.editor_state import editor_state
 from acp_server.acp.failures import invalid, prompt_result, refused
 from acp_server.acp.model_words import not_available
 from acp_server.acp.open_sessions import Answer, Connect, OpenSessions, connect_nothing
@@ -148,6 +149,7 @@ class Prompts:
         if not waits:
             stop()
             return END_TURN
+        controller.editor = editor_state(meta) or controller.editor
         controller.begin_turn()
         controller.show_queued(message.id)
         return PENDING

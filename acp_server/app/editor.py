@@ -56,6 +56,13 @@ class Editor:
         controller = None if self._sessions is None else self._sessions.get(session_id)
         return () if controller is None else controller.roots
 
+    def editor_words(self, session_id: str) -> str | None:
+        """See Front."""
+        controller = None if self._sessions is None else self._sessions.get(session_id)
+        if controller is None or controller.editor is None:
+            return None
+        return controller.editor.words(controller.agent.session.header.cwd)
+
     def client(self, session_id: str) -> AcpClient:
         """See Front."""
         from acp_server.acp.client_side import AcpClient  # noqa: PLC0415 - tools are not for the start path

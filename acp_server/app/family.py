@@ -105,6 +105,10 @@ class Family:
         """See Front."""
         return self._front.roots(self.root(session_id))
 
+    def editor_words(self, session_id: str) -> str | None:
+        """See Front; a sub-agent knows its prompt alone."""
+        return self._front.editor_words(session_id)
+
     def client(self, session_id: str) -> ClientSide:
         """See Front."""
         client = self._front.client(self.root(session_id))

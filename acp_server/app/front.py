@@ -29,6 +29,10 @@ class Front(Protocol):
         """Return the further directories of a session, canonical, as the client named them when it opened it."""
         ...
 
+    def editor_words(self, session_id: str) -> str | None:
+        """Return what a model is told of the files that the person has open, None for nothing."""
+        ...
+
     def client(self, session_id: str) -> ClientSide:
         """Return what the client of a session offers to tools."""
         ...

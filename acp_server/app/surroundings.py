@@ -10,6 +10,15 @@ from typing import Final
 from acp_server.app.instructions import project_root
 
 _HEAD_BYTES: Final = 1024
+_UNDER_WAY: Final = (
+    ("MERGE_HEAD", "a merge is under way"),
+    ("rebase-merge", "a rebase is under way"),
+    ("rebase-apply", "a rebase is under way"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick is under way"),
+    ("REVERT_HEAD", "a revert is under way"),
+    ("BISECT_LOG", "a bisection is under way"),
+)
+"""Entries of a repository's own folder, and what they mean."""
 
 
 def day(now_ms: Callable[[], int]) -> str:
@@ -18,7 +27,10 @@ def day(now_ms: Callable[[], int]) -> str:
 
 
 def checked_out(cwd: str | None) -> str | None:
-    """Return the branch or the commit that is checked out, None outside of a repository."""
+    """Return the branch or the commit that is checked out and what is under way, None outside of a repository.
+
+    Git itself is not asked: what a repository's own configuration names would run.
+    """
     if cwd is None:
         return None
     git = f"{project_root(cwd)}/.git"
@@ -29,9 +41,15 @@ def checked_out(cwd: str | None) -> str | None:
         head = _line(f"{git}/HEAD")
     except OSError:
         return None
+    at = _at(head)
+    under_way = [words for name, words in _UNDER_WAY if os.path.lexists(f"{git}/{name}")]
+    return ", ".join([at, *under_way]) if at else None
+
+
+def _at(head: str) -> str:
     if head.startswith("ref: refs/heads/"):
         return f"branch {head.removeprefix('ref: refs/heads/')}"
-    return f"commit {head[:12]}" if head else None
+    return f"commit {head[:12]}" if head else ""
 
 
 def _line(path: str) -> str:

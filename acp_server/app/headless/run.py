@@ -75,6 +75,10 @@ class Headless:
         """See Front."""
         return ()
 
+    def editor_words(self, session_id: str) -> str | None:  # noqa: ARG002 - likewise
+        """See Front."""
+        return None
+
     def client(self, session_id: str) -> ClientSide:  # noqa: ARG002 - likewise
         """See Front."""
         return NO_CLIENT

@@ -39,11 +39,14 @@ def title(parts: Parts, config: Config) -> None:
 
 @hot
 def surroundings(parts: Parts, config: Config) -> None:
-    """Register what is checked out, and with `date` the day, told when they change."""
+    """Register what is checked out, what is open in the editor, and with `date` the day, told when they change."""
     clock = SystemClock()
     if config.get("date") is True:
         parts.contexts.add(Context("date", 0, lambda _cwd: day(clock.now_ms)))
     parts.contexts.add(Context("git", 10, checked_out))
+    family = parts.family
+    if family is not None:
+        parts.contexts.add(Context("editor", 15, lambda _cwd: None, lambda session: family.editor_words(session.id)))
 
 
 @hot

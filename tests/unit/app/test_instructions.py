@@ -111,6 +111,9 @@ def test_what_is_checked_out_is_read_from_the_repository(project: Path, tmp_path
     assert checked_out(str(project / "sub")) == "branch a/b"
     (project / ".git" / "HEAD").write_text("0123456789abcdef\n", "utf-8")
     assert checked_out(str(project)) == "commit 0123456789ab"
+    (project / ".git" / "rebase-merge").mkdir()
+    (project / ".git" / "BISECT_LOG").touch()
+    assert checked_out(str(project)) == "commit 0123456789ab, a rebase is under way, a bisection is under way"
     (project / ".git" / "worktrees" / "w").mkdir(parents=True)
     (project / ".git" / "worktrees" / "w" / "HEAD").write_text("ref: refs/heads/w\n", "utf-8")
     tree = project.parent / "tree"
