@@ -69,6 +69,7 @@ TARGETS = {
     "decode-anthropic": Target("one event decoded, Messages", "us", 15, 10),
     "driver": Target("bare httpx loop to HTTP driver and SSE, processor time", "ratio", 0.8, 0.9, more=True),
     "parallel": Target("four sessions at once, 1,000 deltas each", "s", 0.5, 0.3),
+    "parallel-p95": Target("sixteen turns at once, delta sent -> update read, p95", "ms", 50, 20),
     "memory-initialize": Target("memory at the initialize answer", "MB", 15, 14),
     "memory-idle": Target("memory warmed up, idle", "MB", 50, 40),
     "memory-burst": Target("memory after a burst turn", "MB", 70, 55),

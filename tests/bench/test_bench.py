@@ -40,7 +40,7 @@ def test_idle() -> None:
 
 
 def test_parallel() -> None:
-    assert names(parallel.run(SMALL)) == ["parallel"]
+    assert names(parallel.run(SMALL)) == ["parallel", "parallel-p95"]
 
 
 def test_tools() -> None:
