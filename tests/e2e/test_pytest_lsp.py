@@ -11,6 +11,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,18 @@ class AcpClient(JsonRPCClient):
     def __init__(self) -> None:
         super().__init__(protocol_cls=LineProtocol, converter_factory=default_converter)
         self.feature("session/update")(lambda _: None)
+        self.feature("session/request_permission")(partial(self._decide))
+        self.asked: list[Obj] = []
         self.root = Path(tempfile.mkdtemp(prefix="pytest-lsp-"))
+        self.project = self.root / "project"
+        self.project.mkdir()
+
+    def _decide(self, params: Obj) -> Obj:
+        """Say yes to the first question, and no to every other."""
+        self.asked.append(params)
+        kind = "allow_once" if len(self.asked) == 1 else "reject_once"
+        chosen = next(option["optionId"] for option in params["options"] if option["kind"] == kind)
+        return {"outcome": {"outcome": "selected", "optionId": chosen}}
 
     @property
     def trace(self) -> Trace:
@@ -102,19 +114,40 @@ async def acp(acp_client: AcpClient) -> AsyncIterator[None]:
 
 
 async def test_a_session(acp: AcpClient) -> None:
-    session = (await acp.ask("session/new", {"cwd": str(acp.root), "mcpServers": []}))["sessionId"]
+    session = (await acp.ask("session/new", {"cwd": str(acp.project), "mcpServers": []}))["sessionId"]
 
     def prompt(*lines: str) -> Obj:
         return {"sessionId": session, "prompt": [{"type": "text", "text": script(*lines)}]}
 
     assert await acp.ask("session/prompt", prompt("think Hm.", "say Hello there.")) == {"stopReason": "end_turn"}
+    notes = acp.project / "notes.txt"
+    notes.write_text("old\n")
+    edit = 'call edit {{"path": "notes.txt", "old_string": "{}", "new_string": "{}"}}'
+    read = 'call read {"path": "notes.txt"}'
+    story = prompt(read, "step", edit.format("old", "new"), "step", "say Edited.")
+    assert await acp.ask("session/prompt", story) == {"stopReason": "end_turn"}
+    refused = prompt(edit.format("new", "bad"), "step", "say Left.")
+    assert await acp.ask("session/prompt", refused) == {"stopReason": "end_turn"}
+    assert (notes.read_text(), len(acp.asked), diffs(acp.trace)) == ("new\n", 2, [("old\n", "new\n")])
     hanging = asyncio.create_task(acp.ask("session/prompt", prompt("say Begun.", "hang")))
-    await asyncio.to_thread(acp.trace.wait, lambda: "Begun." in said(acp.trace), 10)
+    await asyncio.to_thread(acp.trace.wait, lambda: "Begun." in said(acp.trace), 30)
     acp.protocol.notify("session/cancel", {"sessionId": session})
     assert await hanging == {"stopReason": "cancelled"}
-    assert said(acp.trace) == "Hello there.Begun."
+    assert said(acp.trace) == "Hello there.Edited.Left.Begun."
+    assert await acp.ask("session/close", {"sessionId": session}) == {}
+    seen = len(acp.trace.frames)
+    await acp.ask("session/load", {"sessionId": session, "cwd": str(acp.project), "mcpServers": []})
+    assert said(acp.trace, seen) == "Hello there.Edited.Left.Begun."
 
 
-def said(trace: Trace) -> str:
-    updates = [update for frame in trace.frames if (update := frame.update()) is not None]
+def diffs(trace: Trace) -> list[tuple[str, str]]:
+    """Return what calls that have ended well have changed."""
+    updates = [update.fields for frame in trace.frames if (update := frame.update()) is not None]
+    ended = [fields for fields in updates if fields.get("status") == "completed"]
+    items = [item for fields in ended for item in fields.get("content") or [] if item["type"] == "diff"]
+    return [(item["oldText"], item["newText"]) for item in items]
+
+
+def said(trace: Trace, since: int = 0) -> str:
+    updates = [update for frame in trace.frames[since:] if (update := frame.update()) is not None]
     return "".join(update.text for update in updates if update.kind == "agent_message_chunk")

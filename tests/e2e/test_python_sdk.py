@@ -60,6 +60,54 @@ async def test_a_session_through_the_python_client(stage: Stage) -> None:
     assert [why for frame in frames for why in schema.stable().frame(frame)] == []
 
 
+class Deciding(Person):
+    """A person who says yes to the first question and no to every other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Any] = []
+
+    async def request_permission(self, options: Any, session_id: str, tool_call: Any, **kwargs: Any) -> Any:
+        self.asked.append(tool_call)
+        kind = "allow_once" if len(self.asked) == 1 else "reject_once"
+        chosen = next(option.option_id for option in options if option.kind == kind)
+        return {"outcome": {"outcome": "selected", "optionId": chosen}}
+
+    def diffs(self) -> list[tuple[str, str]]:
+        ended = [u for u in self.updates if getattr(u, "status", None) == "completed"]
+        items = [item for update in ended for item in update.content or [] if item.type == "diff"]
+        return [(item.old_text, item.new_text) for item in items]
+
+
+async def test_a_story_with_questions_diffs_a_cancel_and_a_reload(stage: Stage) -> None:
+    notes = stage.project / "notes.txt"
+    notes.write_text("old\n")
+    edit = 'call edit {{"path": "notes.txt", "old_string": "{}", "new_string": "{}"}}'
+    person, later = Deciding(), Person()
+    async with spawn(stage, person) as (connection, _):
+        await connection.initialize(protocol_version=1)
+        session = (await connection.new_session(cwd=str(stage.project), mcp_servers=[])).session_id
+
+        async def ask(*lines: str) -> str:
+            return (await connection.prompt(session_id=session, prompt=[text_block(script(*lines))])).stop_reason
+
+        assert await ask('call read {"path": "notes.txt"}', "step", edit.format("old", "new"), "step", "say Ok.") == (
+            "end_turn"
+        )
+        assert await ask(edit.format("new", "bad"), "step", "say Left.") == "end_turn"
+        assert (notes.read_text(), person.diffs(), len(person.asked)) == ("new\n", [("old\n", "new\n")], 2)
+        person.begun.clear()
+        hanging = asyncio.create_task(ask("say Begun.", "hang"))
+        await asyncio.wait_for(person.begun.wait(), 30)
+        await connection.cancel(session_id=session)
+        assert await asyncio.wait_for(hanging, 30) == "cancelled"
+        live = person.text("agent_message_chunk")
+    async with spawn(stage, later) as (connection, _):
+        await connection.initialize(protocol_version=1)
+        await connection.load_session(cwd=str(stage.project), session_id=session, mcp_servers=[])
+    assert later.text("agent_message_chunk") == live == "Ok.Left.Begun."
+
+
 async def test_cancel_through_the_python_client(stage: Stage) -> None:
     person = Person()
     async with spawn(stage, person) as (connection, _):

@@ -45,6 +45,8 @@ class Known:
     open: bool = True
     deleted: bool = False
     prompted: bool = False
+    touched: bool = False
+    """Whether something was kept for it."""
     answered: bool = False
     """Whether a turn of it ended by itself: what was cancelled at once may have left no message."""
     running: list[int] = field(default_factory=list)
@@ -116,7 +118,7 @@ class Machine(RuleBasedStateMachine):
             return
         answer = self.server.ask("session/prompt", self._prompt(session, QUICK))
         if session.open:
-            session.prompted = session.answered = True
+            session.prompted = session.answered = session.touched = True
             assert answer["result"] == {"stopReason": "end_turn"}
         else:
             assert answer["error"]["code"] == -32002
@@ -127,7 +129,7 @@ class Machine(RuleBasedStateMachine):
         if not session.open or len(session.running) > 3:
             return
         ident = self.server.client.request("session/prompt", self._prompt(session, text if session.running else HANG))
-        session.prompted = True
+        session.prompted = session.touched = True
         session.running.append(ident)
         self.prompts[ident] = False
 
@@ -138,7 +140,7 @@ class Machine(RuleBasedStateMachine):
             assert answer["error"]["code"] == -32002
             return
         assert answer["result"] == {}
-        session.prompted = True
+        session.prompted = session.touched = True
         if not session.running:  # it has opened a turn that ends by itself
             self._idle(session)
 
@@ -169,6 +171,7 @@ class Machine(RuleBasedStateMachine):
         elif mode == "nonsense":
             assert answer["error"]["code"] == -32602
         else:
+            session.touched = session.touched or mode != session.mode
             session.mode = mode
             assert old or values(answer["result"]["configOptions"])["mode"] == mode
 
@@ -178,7 +181,7 @@ class Machine(RuleBasedStateMachine):
         if not session.open:
             assert answer["error"]["code"] == -32002
         elif title:
-            session.title = title
+            session.title, session.touched = title, True
             assert answer["result"] == {"title": title}
         else:
             assert answer["error"]["code"] == -32602
@@ -288,7 +291,7 @@ class Machine(RuleBasedStateMachine):
 
     def _kept(self, session: Known) -> bool:
         """Return whether the store has the session: one without any event leaves nothing."""
-        return not session.deleted and (session.prompted or session.mode != "ask" or session.title is not None)
+        return not session.deleted and session.touched
 
     def _idle(self, session: Known) -> None:
         """Return when a turn that ends by itself has ended: a command is answered behind it."""

@@ -12,6 +12,7 @@ const updates = [];
 const live = [];
 const replayed = [];
 const seen = new Map();
+const questions = [];
 
 /** Resolves once an update of that kind has come since the last call. */
 function nextUpdate(kind) {
@@ -25,9 +26,11 @@ const app = acp
     seen.get(params.update.sessionUpdate)?.();
     seen.delete(params.update.sessionUpdate);
   })
-  .onRequest(acp.methods.client.session.requestPermission, ({ params }) => ({
-    outcome: { outcome: 'selected', optionId: params.options[0].optionId },
-  }));
+  .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
+    questions.push(params.toolCall);
+    const kind = questions.length === 1 ? 'allow_once' : 'reject_once';
+    return { outcome: { outcome: 'selected', optionId: params.options.find((one) => one.kind === kind).optionId } };
+  });
 
 const told = {};
 const streams = acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
@@ -47,6 +50,11 @@ await app.connectWith(streams, async (context) => {
     });
 
   told.prompted = await ask('think Hm.', 'chunks 3', 'say Hello from the script.', 'usage 12 5');
+
+  const edit = (from, to) => `call edit {"path": "notes.txt", "old_string": "${from}", "new_string": "${to}"}`;
+  told.edited = await ask('call read {"path": "notes.txt"}', 'step', edit('old', 'new'), 'step', 'say Edited.');
+  told.refusedEdit = await ask(edit('new', 'bad'), 'step', 'say Left.');
+  told.questions = questions;
 
   const begun = nextUpdate('agent_message_chunk');
   const hanging = ask('say Begun.', 'hang');
