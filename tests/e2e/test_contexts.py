@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from datetime import UTC, datetime
 
 from tests.e2e.stage import Stage, stop_reason
 from tests.support.llm_script import Script, text_of
@@ -69,3 +70,17 @@ def test_what_has_changed_is_told_in_front_of_the_next_prompt(stage: Stage) -> N
 
         for one, other in itertools.pairwise(asked.messages for asked in mock.asked):
             assert other[: len(one)] == one
+
+
+def test_the_day_is_told_where_a_row_asks_for_it(stage: Stage) -> None:
+    stage.secrets.append(KEY)
+    stage.state.mkdir(exist_ok=True)
+    (stage.state / "settings.toml").write_text('[[patch]]\nid = "surroundings"\nconfig = { date = true }\n', "utf-8")
+    with MockLlm(Script([{"text": "One."}, {"text": "Two."}])) as mock:
+        client, session = stage.open(None, mock.environment("openai"))
+        days = [f"{datetime.now(UTC):%Y-%m-%d} (UTC)"]
+        for words in ("Good day.", "And now?"):
+            assert stop_reason(client.prompt(session, words)[0]) == "end_turn"
+        days.append(f"{datetime.now(UTC):%Y-%m-%d} (UTC)")
+        told = [parts["date"] for message in mock.asked[-1].messages if (parts := sections(message))]
+        assert told in ([days[0]], [days[1]], days)
