@@ -25,6 +25,7 @@ SUITES: dict[str, Callable[[Setting], list[Figure]]] = {
     "parallel": parallel.run,
     "decode": decode.run,
     "store": store.run,
+    "huge": store.run_huge,
     "append": append.run,
     "tools": tools.run,
     "context": context.run,

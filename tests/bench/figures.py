@@ -82,6 +82,8 @@ TARGETS = {
     "load-long": Target("session/load -> last update of 10,000 messages", "ms", 2000, 1000),
     "open": Target("session/resume of 100,000 events", "ms", 1000, 500),
     "open-memory": Target("memory with 100,000 events open", "MB", 150, 100),
+    "open-huge": Target("session/resume of 1,000,000 events", "ms", 10_000, 5000),
+    "open-huge-memory": Target("memory with 1,000,000 events open", "MB", 600, 400),
     "tool-trip": Target("one tool round trip (read a file), announced -> next words", "ms", 15, 8),
     "confined": Target("`true` through the whole path, to a bare bubblewrap", "ratio", 4, 3),
     "grep": Target("grep over many files, complete, to ripgrep", "ratio", 1.5, 1.2),

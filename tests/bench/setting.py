@@ -41,6 +41,7 @@ class Setting:
     sessions: int = 10_000
     messages: int = 5_000
     events: int = 100_000
+    many_events: int = 1_000_000
     batches: int = 10_000
     files: int = 200_000
 

@@ -8,7 +8,7 @@ the note tells it for a fresh one. Of another agent nothing is measured: its sto
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,12 @@ def run(setting: Setting) -> list[Figure]:
     """Return the suite's figures."""
     if not setting.scripted:
         return []
-    return [*_lists(setting), *_loads(setting), *_opens(setting)]
+    return [*_lists(setting), *_loads(setting), *_opens(setting, setting.events, "open", setting.times(3))]
+
+
+def run_huge(setting: Setting) -> list[Figure]:
+    """Return the figures of a log that nobody should have, and somebody will."""
+    return _opens(setting, setting.many_events, "open-huge", setting.times(1)) if setting.scripted else []
 
 
 def _lists(setting: Setting) -> list[Figure]:
@@ -82,21 +87,25 @@ def _loads(setting: Setting) -> list[Figure]:
     return figures
 
 
-def _opens(setting: Setting) -> list[Figure]:
-    batches, seq, turn = list[Sequence[SessionEvent]](), 0, 1
-    while seq < setting.events:
-        batches.append(whole_turn(seq, turn, DELTAS_OF_A_LARGE_TURN))
-        seq, turn = seq + len(batches[-1]), turn + 1
+def _turns(events: int) -> Iterator[Sequence[SessionEvent]]:
+    seq, turn = 0, 1
+    while seq < events:
+        batch = whole_turn(seq, turn, DELTAS_OF_A_LARGE_TURN)
+        seq, turn = seq + len(batch), turn + 1
+        yield batch
+
+
+def _opens(setting: Setting, events: int, name: str, times: int) -> list[Figure]:
     found, sizes = [], []
     with TemporaryDirectory(prefix="bench-") as folder:
         place = Path(folder)
-        write_log(place, "large", batches)
-        for _ in range(setting.times(3)):
+        seq = write_log(place, "large", _turns(events))
+        for _ in range(times):
             with fresh(setting, place) as process:
                 found.append(taken(process, "session/resume", opening(place, "large"))[0])
                 sizes.append(memory_mb(process.pid))
     note = f"{seq} events"
-    return [figure("open", found, f"{note}, "), Figure(TARGETS["open-memory"], median(sizes), note=note)]
+    return [figure(name, found, f"{note}, "), Figure(TARGETS[f"{name}-memory"], median(sizes), note=note)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +161,18 @@ def short_turn(number: int) -> list[SessionEvent]:
     return [*turn, event(len(turn), "session/title", title)]
 
 
-def write_log(place: Path, ident: str, batches: Sequence[Sequence[SessionEvent]]) -> None:
-    """Write a log of that many batches below the agent's state."""
+def write_log(place: Path, ident: str, batches: Iterable[Sequence[SessionEvent]]) -> int:
+    """Write a log of these batches below the agent's state; return how many events it has."""
     directory = sessions_of(place) / project_key(str(place)) / encode_segment(ident)
     directory.mkdir(parents=True)
     header = SessionHeader(SessionId(ident), NOW, str(place))
-    parts = [encode_batch("zstd", encode_header(header))]
-    parts += [encode_batch("zstd", encode_events(batch)) for batch in batches]
-    (directory / LOG_NAMES["zstd"]).write_bytes(b"".join(parts))
+    count = 0
+    with (directory / LOG_NAMES["zstd"]).open("wb") as file:
+        file.write(encode_batch("zstd", encode_header(header)))
+        for batch in batches:
+            file.write(encode_batch("zstd", encode_events(batch)))
+            count += len(batch)
+    return count
 
 
 def sessions_of(place: Path) -> Path:

@@ -68,6 +68,12 @@ def test_store() -> None:
     assert store.run(SMALL) == []
 
 
+def test_huge() -> None:
+    few = Setting(own_command(), rounds=1, many_events=500)
+    assert [figure.target for figure in store.run_huge(few)] == [TARGETS["open-huge"], TARGETS["open-huge-memory"]]
+    assert store.run_huge(SMALL) == []
+
+
 def test_append() -> None:
     few = Setting(own_command(), rounds=3, batches=10)
     assert names(append.run(few)) == ["append-work", "append-flushed", "append-memory", "append-late"]

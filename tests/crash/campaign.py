@@ -20,7 +20,8 @@ from acp_server.persistence.held_session import HeldSession
 from acp_server.persistence.lock import Owner
 from acp_server.persistence.opening import Store
 from acp_server.persistence.packed_log import PackedLog
-from acp_server.persistence.paths import TORN_PREFIX
+from acp_server.persistence.paths import TORN_PREFIX, LogPlace
+from acp_server.persistence.places import find_place
 from acp_server.persistence.port import PersistenceError
 from acp_server.session.events import SessionEvent
 from acp_server.session.header import SessionHeader
@@ -114,12 +115,19 @@ def _write_nothing_more(disk: Disk, files: HeldSession, batch: list[SessionEvent
     return True
 
 
-def check(state: State, events: Sequence[SessionEvent], encoding: Encoding, random: Random, nested: int) -> list[str]:
+def check(
+    state: State,
+    events: Sequence[SessionEvent],
+    encoding: Encoding,
+    random: Random,
+    nested: int,
+    who: SessionId = HEADER.id,
+) -> list[str]:
     """Return which promises a disk breaks; with `nested`, also after so many power cuts during its repair."""
     disk = image(*state.origin)
-    before = _log_bytes(disk)
+    before = _log_bytes(disk, who)
     try:
-        read, files = _open(disk, encoding)
+        read, files = _open(disk, encoding, who)
     except PersistenceError as error:
         return [f"I5 taken for damage: {error.code}"]
     except Exception as error:
@@ -127,18 +135,18 @@ def check(state: State, events: Sequence[SessionEvent], encoding: Encoding, rand
     broken = _promises(state.acked, read, events)
     if files is None or broken:
         return broken
-    if not _kept_aside(disk, before, _log_bytes(disk)):
+    if not _kept_aside(disk, before, _log_bytes(disk, who), who):
         broken.append("I6 dropped bytes are gone")
     more = [event(len(read) + at, "session/title", {"title": f"later {at}", "messageSeqs": []}) for at in range(2)]
-    broken += _goes_on(disk, files, read, more, encoding)
+    broken += _goes_on(disk, files, read, more, encoding, who)
     if nested and not broken:
-        broken += _again(disk, state.acked, [*read, *more], encoding, random, nested)
+        broken += _again(disk, state.acked, [*read, *more], encoding, random, nested, who)
     return broken
 
 
-def _open(disk: Disk, encoding: Encoding) -> tuple[list[SessionEvent], HeldSession | None]:
+def _open(disk: Disk, encoding: Encoding, who: SessionId) -> tuple[list[SessionEvent], HeldSession | None]:
     try:
-        files, loaded = store_on(disk, encoding).open(HEADER.id)
+        files, loaded = store_on(disk, encoding).open(who)
     except PersistenceError as error:
         if error.code == "SESSION_NOT_FOUND":
             return [], None
@@ -159,13 +167,18 @@ def _promises(acked: int, read: list[SessionEvent], events: Sequence[SessionEven
 
 
 def _goes_on(
-    disk: Disk, files: HeldSession, read: list[SessionEvent], more: list[SessionEvent], encoding: Encoding
+    disk: Disk,
+    files: HeldSession,
+    read: list[SessionEvent],
+    more: list[SessionEvent],
+    encoding: Encoding,
+    who: SessionId,
 ) -> list[str]:
     disk.ack(len(read) - 1)
     try:
         commit(disk, files, more)
         files.release()
-        again, opened = _open(disk, encoding)
+        again, opened = _open(disk, encoding, who)
     except PersistenceError as error:
         return [f"I4 not usable afterwards: {error.code}"]
     if opened is not None:
@@ -174,36 +187,45 @@ def _goes_on(
 
 
 def _again(
-    disk: Disk, acked: int, events: Sequence[SessionEvent], encoding: Encoding, random: Random, most: int
+    disk: Disk,
+    acked: int,
+    events: Sequence[SessionEvent],
+    encoding: Encoding,
+    random: Random,
+    most: int,
+    who: SessionId,
 ) -> list[str]:
     """Cut the power again behind each call of the repair and of the first append after it."""
     after = list(states(disk.calls, random, disk.origin))
     for cut in random.sample(after, min(most, len(after))):
         later = State(cut.index, max(cut.acked, acked), cut.origin)
-        for broken in check(later, events, encoding, random, 0):
+        for broken in check(later, events, encoding, random, 0, who):
             return [f"I3 {broken}"]
     return []
 
 
-def _log_bytes(disk: Disk) -> bytes:
-    for name in ("session.jsonl.zstd", "session.jsonl"):
-        try:
-            node = disk._node(f"{ROOT}/--p--/s-1/{name}")
-        except OSError:
-            continue
-        return bytes(disk.files[node.inode])
-    return b""
+def _log_bytes(disk: Disk, who: SessionId) -> bytes:
+    place = _place(disk, who)
+    return b"" if place is None else bytes(disk.files[disk._node(place.path).inode])
 
 
-def _kept_aside(disk: Disk, before: bytes, after: bytes) -> bool:
-    if after.startswith(before):
-        return True
+def _place(disk: Disk, who: SessionId) -> LogPlace | None:
+    try:
+        return find_place(disk, ROOT, who)
+    except OSError:
+        return None
+
+
+def _kept_aside(disk: Disk, before: bytes, after: bytes, who: SessionId) -> bool:
+    place = _place(disk, who)
+    if after.startswith(before) or place is None:
+        return after.startswith(before)
     common = 0
     while common < min(len(before), len(after)) and before[common] == after[common]:
         common += 1
     dropped = before[common:]
-    names = disk.list_dir(f"{ROOT}/--p--/s-1")
-    kept = [disk.files[disk._node(f"{ROOT}/--p--/s-1/{name}").inode] for name in names if name.startswith(TORN_PREFIX)]
+    names = [name for name in disk.list_dir(place.directory) if name.startswith(TORN_PREFIX)]
+    kept = [disk.files[disk._node(f"{place.directory}/{name}").inode] for name in names]
     return not dropped or any(bytes(one).endswith(dropped) for one in kept)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from tempfile import mkdtemp
@@ -17,6 +18,7 @@ from acp_server.session.repair import closing_events
 from tests.support.logs import text_delta, user_message, whole_turn
 from tests.support.stores import SESSION, new_header, store
 
+EXAMPLES = int(os.environ.get("ACP_TEST_EXAMPLES", "40"))
 ENCODINGS: list[Encoding] = ["zstd", "none"]
 
 
@@ -104,4 +106,4 @@ class StoredSession(RuleBasedStateMachine):
 
 
 TestStoredSession = StoredSession.TestCase
-TestStoredSession.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestStoredSession.settings = settings(max_examples=EXAMPLES, stateful_step_count=20, deadline=None)
