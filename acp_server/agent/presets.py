@@ -53,7 +53,9 @@ class Preset:
         """Return those of the sections that it has, and its own."""
         had = sections if self.sections is None else tuple(one for one in sections if one.name in self.sections)
         prompt = self.prompt
-        return had if prompt is None else (*had, Section(PROMPT_SECTION, PROMPT_ORDER, lambda _cwd: prompt))
+        return (
+            had if prompt is None else (*had, Section(PROMPT_SECTION, PROMPT_ORDER, lambda _cwd: prompt, template=True))
+        )
 
     def contexts_of(self, contexts: tuple[Context, ...]) -> tuple[Context, ...]:
         """Return those of the contexts that it has: all, or none where it has not all sections."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from acp_server.agent.contexts import Context
 from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks, PreTool, StepPlace
 from acp_server.agent.keeping import Keeper
-from acp_server.agent.system_prompt import SECTIONS, Section
+from acp_server.agent.system_prompt import SECTIONS, VARIABLES, Section, Variable
 from acp_server.agent.tools import ToolBox
 from acp_server.base.errors import ServerError
 from acp_server.base.json_value import JsonValue
@@ -65,7 +65,8 @@ class AgentServices:
     report: Callable[[BaseException], None]
     hooks: Hooks = NO_HOOKS
     sections: Callable[[], tuple[Section, ...]] = lambda: SECTIONS
-    """Asked before each request, as are the contexts."""
+    """Asked before each request, as are variables and contexts."""
+    variables: Callable[[], tuple[Variable, ...]] = lambda: VARIABLES
     contexts: Callable[[], tuple[Context, ...]] = lambda: ()
     title: Title = fallback_for
     max_steps: Callable[[], int] = lambda: MAX_STEPS

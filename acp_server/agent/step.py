@@ -84,7 +84,7 @@ class Step:
         while True:
             call = runtime.prepare(config)
             tools = tuple(self.services.tools.schemas())
-            system = render_system(self.services.sections(), self.session.header.cwd)
+            system = render_system(self.services.sections(), self.session.header.cwd, self.services.variables())
             log_header(self.session, call, system, tools, first=first)
             first = False
             try:

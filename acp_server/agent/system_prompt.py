@@ -5,9 +5,11 @@ What changes (time, files, state) joins as messages (`contexts`), so that a prov
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from acp_server.base.errors import ServerError
 from acp_server.base.values import value
 
 IDENTITY: Final = (
@@ -17,6 +19,8 @@ IDENTITY: Final = (
 )
 IDENTITY_ORDER: Final = -100
 PROJECT_ORDER: Final = 0
+_NAMED: Final = re.compile(r"\{\{\s*([a-z][a-z0-9_]*)\s*\}\}")
+"""A variable in a text; other braces are text."""
 
 
 @value
@@ -29,6 +33,19 @@ class Section:
     name: str
     order: int
     text: Callable[[str | None], str | None]
+    template: bool = False
+    """Whether `{{name}}` in it stands for a variable."""
+
+
+@value
+class Variable:
+    """What `{{name}}` stands for. `text` gets the session's directory; nothing that changes within a session is one."""
+
+    name: str
+    text: Callable[[str | None], str | None]
+
+
+VARIABLES: Final = (Variable("cwd", lambda cwd: cwd),)
 
 
 def project_text(cwd: str | None) -> str | None:
@@ -43,7 +60,27 @@ SECTIONS: Final = (
 """What an agent is told that nobody has composed anything for."""
 
 
-def render_system(sections: Iterable[Section], cwd: str | None) -> str:
-    """Return the text of the sections for a session in `cwd`; empty ones are left out."""
-    texts = (section.text(cwd) for section in sorted(sections, key=lambda section: section.order))
+def render_system(sections: Iterable[Section], cwd: str | None, variables: Iterable[Variable] = VARIABLES) -> str:
+    """Return the text of the sections for a session in `cwd`; empty ones are left out.
+
+    Raises:
+        ServerError: UNKNOWN_VARIABLE, a template names one that there is not, or that has no value here.
+    """
+    known = {variable.name: variable for variable in variables}
+    texts = []
+    for section in sorted(sections, key=lambda section: section.order):
+        text = section.text(cwd)
+        texts.append(_filled(text, cwd, known) if text and section.template else text)
     return "\n\n".join(text for text in texts if text)
+
+
+def _filled(text: str, cwd: str | None, known: dict[str, Variable]) -> str:
+    def told(found: re.Match[str]) -> str:
+        variable = known.get(found[1])
+        words = None if variable is None else variable.text(cwd)
+        if words is None:
+            names = ", ".join(sorted(known))
+            raise ServerError("UNKNOWN_VARIABLE", f"The system text names {found[0]}; there are: {names}.")
+        return words
+
+    return _NAMED.sub(told, text)

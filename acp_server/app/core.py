@@ -188,6 +188,7 @@ def build_core(
             report=log.report,
             hooks=tables.hooks,
             sections=lambda: preset_of(session.events).sections_of(tables.sections.items),
+            variables=lambda: tables.variables.items,
             contexts=lambda: preset_of(session.events).contexts_of(tables.contexts.items),
             title=lambda event: None if tables.titles.last is None else tables.titles.last(event),
             max_steps=lambda: options.max_steps or (tables.limits.last or DEFAULT).max_steps,

@@ -5,6 +5,7 @@ Owns the tables of a process and that whatever a component has registered goes a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
@@ -14,7 +15,7 @@ from acp_server.agent.hooks import Execute, Hooks, PostTool, PreStep, PreTool, R
 from acp_server.agent.keeping import Keeper
 from acp_server.agent.presets import PresetSource
 from acp_server.agent.services import Title
-from acp_server.agent.system_prompt import Section
+from acp_server.agent.system_prompt import VARIABLES, Section, Variable
 from acp_server.app.family import Family
 from acp_server.app.limits import Limits
 from acp_server.app.log_file import Level
@@ -140,6 +141,9 @@ class Registries:
         self.tools: Registered[AnyTool] = Registered("tool", lambda tool: tool.name)
         self.toolkits: Registered[Toolkit] = Registered("toolkit")
         self.sections: Registered[Section] = Registered("prompt section", lambda section: section.name)
+        self.variables: Registered[Variable] = Registered("variable", lambda variable: variable.name)
+        for variable in (*VARIABLES, Variable("platform", lambda _cwd: sys.platform)):
+            self.variables.add(variable)
         self.contexts: Registered[Context] = Registered("context", lambda context: context.name)
         self.commands: Registered[Command] = Registered("command", lambda command: command.name)
         self.command_sources: Registered[CommandSource] = Registered("source of commands")
@@ -257,6 +261,7 @@ class Parts:
         self.tools = Adding(tables.tools, undo)
         self.toolkits = Adding(tables.toolkits, undo)
         self.sections = Adding(tables.sections, undo)
+        self.variables = Adding(tables.variables, undo)
         self.contexts = Adding(tables.contexts, undo)
         self.commands = Adding(tables.commands, undo)
         self.command_sources = Adding(tables.command_sources, undo)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from datetime import UTC, datetime
 
 from tests.e2e.stage import Stage, stop_reason
@@ -84,3 +85,20 @@ def test_the_day_is_told_where_a_row_asks_for_it(stage: Stage) -> None:
         days.append(f"{datetime.now(UTC):%Y-%m-%d} (UTC)")
         told = [parts["date"] for message in mock.asked[-1].messages if (parts := sections(message))]
         assert told in ([days[0]], [days[1]], days)
+
+
+def test_variables_stand_for_their_values_in_the_system_text(stage: Stage) -> None:
+    stage.secrets.append(KEY)
+    stage.state.mkdir(exist_ok=True)
+    settings, patch = stage.state / "settings.toml", '[[patch]]\nid = "identity"\nconfig = { text = "%s" }\n'
+    settings.write_text(patch % "In {{cwd}}, on {{ platform }}; {{ user.name }} and {} stay.", "utf-8")
+    with MockLlm(Script([{"text": "One."}, {"text": "Two."}])) as mock:
+        client, session = stage.open(None, mock.environment("openai"))
+        assert stop_reason(client.prompt(session, "Good day.")[0]) == "end_turn"
+        system = text_of(mock.asked[0].messages[0]["content"])
+        assert system.startswith(f"In {stage.project}, on {sys.platform}; {{{{ user.name }}}} and {{}} stay.")
+        settings.write_text(patch % "In {{cwd}}, for {{person}}.", "utf-8")
+        answer, _ = client.prompt(session, "And now?")
+        assert answer["error"]["message"] == "The system text names {{person}}; there are: cwd, platform."
+        settings.write_text(patch % "In {{cwd}}.", "utf-8")
+        assert stop_reason(client.prompt(session, "And now?")[0]) == "end_turn"

@@ -19,7 +19,7 @@ def identity(parts: Parts, config: Config) -> None:
     """Register who the agent is; `text` takes the place of the shipped words."""
     text = config.get("text")
     words = text if isinstance(text, str) else IDENTITY
-    parts.sections.add(Section("identity", IDENTITY_ORDER, lambda _cwd: words))
+    parts.sections.add(Section("identity", IDENTITY_ORDER, lambda _cwd: words, template=isinstance(text, str)))
 
 
 @hot
