@@ -67,6 +67,8 @@ class Titling:
     report: Callable[[BaseException], None]
     cancel: CancelToken = made(default_factory=CancelToken)
     task: asyncio.Task[None] | None = None
+    begun: bool = False
+    """Whether the person has said something that has words: it gave the session its first title."""
     unwatch: Callable[[], None] = lambda: None
 
     def watch(self) -> None:
@@ -81,10 +83,12 @@ class Titling:
             await asyncio.wait([self.task])
 
     def _heard(self, event: SessionEvent) -> None:
-        if event.type == TITLE and not from_first_words(event.data):
+        if event.type == TITLE and from_first_words(event.data):
+            self.begun = True
+        elif event.type == TITLE:
             self.unwatch()
             self.cancel.cancel(BY_USER)
-        elif event.type == "assistant/message" and self.task is None and _is_whole(event):
+        elif event.type == "assistant/message" and self.begun and self.task is None and _is_whole(event):
             self.task = asyncio.get_running_loop().create_task(self._ask())
 
     async def _ask(self) -> None:
@@ -100,7 +104,7 @@ class Titling:
 
     async def _asked(self) -> None:
         header, words = self.session.request_header(), list(_said(self.session))
-        if header is None or not words:
+        if header is None:
             return
         runtime = await until(self.runtime(), self.cancel)
         call = prepare(runtime, *(self.route or (header.config.provider, header.config.model)))

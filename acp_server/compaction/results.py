@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from acp_server.base.errors import ServerError
 from acp_server.compaction.policy import Policy
 from acp_server.compaction.prune import NOWHERE, calls_of, is_reading, plan_cuts, with_content
 from acp_server.compaction.scene import Kit, Nodes
@@ -39,10 +40,18 @@ async def kept_whole(kit: Kit, nodes: Nodes, places: Sequence[int]) -> dict[int,
         first = _first_of(kit.session, nodes.seqs[place])
         if first.type != "tool/result" or is_reading(calls.get(place)):
             continue
-        path = whole_path(first) or await kit.keep_text(_text(first))
+        path = whole_path(first) or await _kept(kit, _text(first))
         if path is not None:
             found[place] = path
     return found
+
+
+async def _kept(kit: Kit, text: str) -> str | None:
+    try:
+        return await kit.keep_text(text)
+    except ServerError as error:  # the text is in the log all the same, and the turn goes on
+        kit.report(error)
+        return None
 
 
 def _first_of(session: Session, seq: int) -> SessionEvent:

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from acp_server.agent.titling import INPUT_BYTES, Titling, framed, prepare, title_in
+from acp_server.base.cancel import BY_USER
 from acp_server.llm.adapter import ModelInfo
 from acp_server.llm.runtime import LlmRuntime
+from acp_server.messages.blocks import text_of
 from acp_server.messages.chunks import FinishChunk, TextDelta, TokenUsage, UsageChunk
 from acp_server.messages.request import CallConfig
 from acp_server.session.projections import ProjectionSet
 from acp_server.session.usage import UsageProjection
-from tests.support.rig import STOP, ChunkModel, Rig, text
+from tests.support.rig import HANG, STOP, ChunkModel, Rig, text
 
 
 @pytest.mark.parametrize(
@@ -117,3 +119,19 @@ async def test_a_refused_answer_is_reported_and_costs_nothing_else() -> None:
     assert [str(error) for error in rig.reported] == ["The answer is no title: it ended with refusal."]
     assert rig.types().count("session/title") == 1
     await titling.close()
+
+
+async def test_a_cancelled_answer_does_not_count() -> None:
+    rig = Rig([(TextDelta(0, "Good"), HANG), text("Yes."), text("Greeting")])
+    titling = watched(rig)
+    rig.say("Hello there")
+    await rig.settle()
+    rig.agent.cancel(BY_USER)
+    await rig.agent.when_idle()
+    assert (titling.begun, titling.task) == (True, None)
+    await rig.run("Again")
+    assert titling.task is not None
+    await titling.task
+    told = rig.model.asked[-1]
+    assert [each["text"] for each in json.loads(text_of(told.messages[0].content))] == ["Hello there", "Again"]
+    assert (told.purpose, told.tools) == ("session-title", ())

@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 import re
 
+import pytest
+
+from acp_server.base.errors import ServerError
 from acp_server.compaction.policy import Policies, Policy
 from acp_server.compaction.prune import CUT
 from acp_server.messages.blocks import Message, ToolResultBlock, text_of
@@ -84,10 +87,13 @@ async def test_the_last_resort_names_the_file_too() -> None:
     assert len(whole) > 600_000
 
 
-async def test_where_nothing_can_be_kept_the_call_is_named() -> None:
+@pytest.mark.parametrize("error", [None, ServerError("SESSION_NOT_FOUND", "There is no such session.")])
+async def test_where_nothing_can_be_kept_the_call_is_named(error: ServerError | None) -> None:
     made = bench("run_command")
 
     async def refuses(_text: str) -> str | None:
+        if error is not None:
+            raise error
         return None
 
     made.kit.keep_text = refuses
@@ -95,3 +101,5 @@ async def test_where_nothing_can_be_kept_the_call_is_named() -> None:
         await made.say(f"Task {turn}, please.")
     assert all("Call run_command again to see them: " in left for left, _ in cut(made))
     assert cut(made) != []
+    assert (error in made.reported) == (error is not None)
+    assert {end.kind for end in made.ends} == {"completed"}
