@@ -9,7 +9,12 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-WANTED: Final[Mapping[str, str]] = {"bwrap": "bubblewrap", "ping": "iputils-ping", "strace": "strace"}
+WANTED: Final[Mapping[str, str]] = {
+    "bwrap": "bubblewrap",
+    "ping": "iputils-ping",
+    "strace": "strace",
+    "tmux": "tmux",
+}
 """The package that brings a program."""
 INSTALL_SECONDS: Final = 240
 
