@@ -7,10 +7,13 @@ import json
 import os
 import shlex
 import sys
+import sysconfig
 from collections.abc import Sequence
+from pathlib import Path
 from string import Template
 from typing import Final
 
+import acp_server
 from acp_server.base.values import value
 
 PROGRAM: Final = "acp-server"
@@ -21,7 +24,7 @@ class Snippet:
     """What one client wants: where it goes, and a text with `$command`, `$args`, `$list` and `$shell` in it.
 
     `$command` is a quoted string, `$args` quoted strings with commas between, `$words` with blanks; `$list` is all of
-    them with commas, `$shell` one line of a shell.
+    them with commas, `$shell` one line of a shell. `$plugin` is the folder of the plugin for Neovim, quoted.
     """
 
     name: str
@@ -60,9 +63,15 @@ SNIPPETS: Final = (
         f'{{ "agent_servers": {{ "acp-server": {_JSON_AGENT} }} }}',
     ),
     Snippet(
+        "neovim",
+        "Neovim with the plugin that is installed beside this command",
+        "init.lua; then :Acp",
+        'vim.opt.runtimepath:prepend($plugin)\nrequire("acp").setup({ command = { $list } })',
+    ),
+    Snippet(
         "codecompanion",
         "Neovim with CodeCompanion",
-        "your Neovim configuration; README.md has the whole adapter",
+        "your Neovim configuration; docs/editors.md has the whole adapter",
         "commands = { default = { $list } }",
     ),
     Snippet(
@@ -109,6 +118,13 @@ def command() -> list[str]:
     return [sys.executable, "-m", "acp_server", "acp"]
 
 
+def plugin() -> str:
+    """Return the folder of the plugin for Neovim: of a checkout, else where the package keeps its shared data."""
+    checkout = Path(acp_server.__path__[0]).parent / "editor-clients" / "neovim"
+    installed = Path(sysconfig.get_path("data")) / "share" / PROGRAM / "neovim"
+    return str(checkout if checkout.is_dir() else installed)
+
+
 def filled(snippet: Snippet, words: Sequence[str]) -> str:
     """Return the snippet's text with the command in it; strings are quoted as JSON, Lua and Lisp alike read them."""
     quoted = [json.dumps(word, ensure_ascii=False) for word in words]
@@ -120,4 +136,5 @@ def filled(snippet: Snippet, words: Sequence[str]) -> str:
         list=", ".join(quoted),
         shell=shell,
         quoted=shlex.quote(shell),
+        plugin=json.dumps(plugin(), ensure_ascii=False),
     )

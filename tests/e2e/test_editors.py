@@ -6,17 +6,22 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
-from acp_server.cli.editors import SNIPPETS, command, filled
+from acp_server.cli.editors import SNIPPETS, command, filled, plugin
 from tests.e2e.stage import Stage, script, stop_reason
+from tests.support import launch
 from tests.support.client import Client, Launch
 
 NAMES = [snippet.name for snippet in SNIPPETS]
+ANSWERED = "s.status == 'open' and not s.running and #s.transcript.blocks > 1"
+LAST = "require('acp.ui.chat').current().transcript.blocks[2]"
 BARE = ("avante", "agent-shell")
 """Clients that give the server no HOME."""
 
@@ -46,7 +51,12 @@ def started(name: str, text: str) -> list[str]:
         return shlex.split(words[{"toad": 2, "acpx": 2, "marimo": 2}[name]])
     if name == "shell":
         return shlex.split(text)
-    where = {"codecompanion": r"default = \{(.*?)\}", "avante": r"command = (.*?) \}", "agent-shell": r":command (.*)"}
+    where = {
+        "neovim": r"command = \{(.*?)\}",
+        "codecompanion": r"default = \{(.*?)\}",
+        "avante": r"command = (.*?) \}",
+        "agent-shell": r":command (.*)",
+    }
     place = re.search(where[name], text)
     assert place
     return [json.loads(word) for word in re.findall(r'"(?:[^"\\]|\\.)*"', place[1])]
@@ -65,6 +75,53 @@ def test_a_printed_setting_starts_a_session(stage: Stage, name: str) -> None:
     client.initialize()
     answer, _ = client.prompt(client.new_session(stage.project), script("say hello"))
     assert stop_reason(answer) == "end_turn"
+
+
+def test_neovim_starts_by_what_is_printed(stage: Stage) -> None:
+    """The lines as they are, in an init.lua, and nothing else but the person's `:Acp`."""
+    init, said = stage.root / "init.lua", stage.root / "said"
+    init.write_text(printed(stage, "neovim"), "utf-8")
+    done = f"lua vim.wait(60000, function() local s = require('acp.ui.chat').current() return s and {ANSWERED} end)"
+    write = f"lua vim.fn.writefile({{ require('acp.transcript').text({LAST}) }}, '{said}')"
+    words = ("--headless", "--clean", "-u", str(init), "-c", "Acp send say it", "-c", done, "-c", write, "-c", "qa!")
+    program = Path(sys.executable).parent / "nvim"
+    ended = subprocess.run(
+        (str(program if program.exists() else shutil.which("nvim")), *words),
+        env={**stage.environment(launch.SCRIPTED.replace("demo", "echo")), "XDG_STATE_HOME": str(stage.root)},
+        cwd=stage.project,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ended.returncode, said.exists()) == (0, True), ended.stderr
+    assert "say it" in said.read_text("utf-8")
+
+
+def test_the_example_for_zed_starts_a_session_that_has_what_it_sets(stage: Stage) -> None:
+    example = json.loads((launch.REPOSITORY / "editor-clients" / "zed" / "settings.json").read_text("utf-8"))
+    (setting,) = example["agent_servers"].values()
+    assert setting["command"].endswith("/acp-server")
+    client = Client(Launch([*launch.COMMAND[:-1], *setting["args"]], stage.environment(), stage.root, stage.logs))
+    stage.clients.append(client)
+    client.start()
+    client.initialize()
+    params = {"cwd": str(stage.project), "mcpServers": []}
+    session = client.answer(client.request("session/new", params))["result"]
+    mode = {"sessionId": session["sessionId"], "modeId": setting["default_mode"]}
+    assert client.answer(client.request("session/set_mode", mode))["result"] == {}
+    for name, chosen in setting["default_config_options"].items():
+        option = {"sessionId": session["sessionId"], "configId": name, "value": chosen}
+        assert "result" in client.answer(client.request("session/set_config_option", option))
+
+
+def test_the_page_has_the_setting_of_each_client() -> None:
+    page = (launch.REPOSITORY / "docs" / "editors.md").read_text("utf-8")
+    for snippet in SNIPPETS:
+        if snippet.name != "shell":
+            text = filled(snippet, ["/path/to/.venv/bin/acp-server", "acp"])
+            assert text.replace(plugin(), "/path/to/editor-clients/neovim") in page, snippet.name
+            assert f"`{snippet.name}`" in page
 
 
 def test_all_of_them_are_printed_with_their_places(stage: Stage) -> None:

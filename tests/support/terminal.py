@@ -23,10 +23,11 @@ class Screen:
     """One tmux server of its own with one window. `close` ends it and the program."""
 
     def __init__(self, folder: Path, *, columns: int = 120, lines: int = 36) -> None:
-        self.socket = folder / f"tmux-{uuid.uuid4().hex[:8]}"
+        self.folder = self.socket = folder
         self.size = (str(columns), str(lines))
 
     def start(self, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
+        self.socket = self.folder / f"tmux-{uuid.uuid4().hex[:8]}"  # one that is ending takes no new window
         words = " ".join(f"{name}={shlex.quote(text)}" for name, text in env.items())
         size = ("-x", self.size[0], "-y", self.size[1])
         self._tmux(

@@ -35,6 +35,21 @@ function M.text(buf)
   return table.concat(lines, ending) .. (closed and ending or "")
 end
 
+---Returns which files the person has open, and the one that was used last.
+---@return { files: { path: string, unsaved: boolean }[], active?: string }
+function M.open()
+  local found, last = { files = {} }, -1
+  for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })) do
+    if info.name:sub(1, 1) == "/" and vim.bo[info.bufnr].buftype == "" then
+      found.files[#found.files + 1] = { path = info.name, unsaved = info.changed == 1 }
+      if info.hidden == 0 and info.lastused > last then
+        found.active, last = info.name, info.lastused
+      end
+    end
+  end
+  return found
+end
+
 ---Answers fs/read_text_file.
 ---@param params { path: string, line?: integer, limit?: integer }
 ---@param reply acp.Reply

@@ -91,6 +91,7 @@ function M.session(cwd, id)
       M.person.login(...)
     end,
     look = M.looker(cwd),
+    editor = files.open,
   }
   local made = session.new(M.client(), setup, cwd, id)
   sessions[#sessions + 1] = made

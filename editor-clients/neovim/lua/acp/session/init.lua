@@ -50,6 +50,7 @@ Session.__index = Session
 ---@field servers table[]
 ---@field login fun(client: acp.Client, err: acp.Error, done: fun(done: boolean)) called when the agent wants the person to log in
 ---@field look acp.Looker
+---@field editor fun(): table which files are open
 
 ---Returns a conversation that the agent does not know yet; with an id, one that it has stored.
 ---@param client acp.Client

@@ -55,10 +55,23 @@ function M.pump(self)
   local text = table.remove(self.queue, 1)
   self.running, self.started_ns = true, vim.uv.hrtime()
   self.transcript:said(text)
-  local prompt = mentions.blocks(text, self.setup.look)
-  self.client:request("session/prompt", { sessionId = self.id, prompt = prompt }, function(err, result)
+  local params = { sessionId = self.id, prompt = mentions.blocks(text, self.setup.look), _meta = M.meta(self) }
+  self.client:request("session/prompt", params, function(err, result)
     M.finished(self, err, result and result.stopReason)
   end)
+end
+
+---Returns what a prompt says of the editor to an agent that asked for it: which files are open.
+---@param self acp.Session
+---@return table?
+function M.meta(self)
+  local found = {}
+  for name, extension in pairs(self.client.can._meta or {}) do
+    if type(extension) == "table" and extension.editorState then
+      found[name] = { editor = self.setup.editor() }
+    end
+  end
+  return next(found) and found or nil
 end
 
 local STOPPED = {
