@@ -66,6 +66,7 @@ def make_tools(
             approvals.network(call_id),
             (*approvals.granted(call_id), *own),
             approvals.hides_secrets(call_id),
+            tuple(map(os.path.realpath, approvals.denied(call_id))),
         )
 
     def network(reach: Reach | None) -> Network:

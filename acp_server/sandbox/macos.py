@@ -34,6 +34,7 @@ def macos_profile(policy: Policy, host: Host, private: str) -> str:
     lines += [f"(allow file-read* (subpath {_quoted(path)}))" for path in policy.allowed_paths]
     if places:
         lines += [f"(allow file-write* (subpath {_quoted(path)}))" for path in policy.allowed_paths]
+    lines += [f"(deny file-write* (subpath {_quoted(path)}))" for path in policy.denied]
     if policy.network.mode != "on":
         lines += ["(deny network*)", '(allow network* (local ip "localhost:*"))']
     lines += ["(deny process-info* (target others))", "(deny signal (target others))"]

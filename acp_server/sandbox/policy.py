@@ -30,7 +30,8 @@ class Policy:
 
     `workspace` is the session's directory, `roots` further directories of the person's choice; all are absolute and
     resolved. `allowed_paths` are single protected or secret paths that the person allowed for this call.
-    `hide_secrets` takes the secrets of workspaces away from a command that has no network either.
+    `hide_secrets` takes the secrets of workspaces away from a command that has no network either. `denied` are paths,
+    resolved too, that a rule of the person's lets nobody change, with what lies beneath; no approval goes before it.
     """
 
     level: Level
@@ -39,6 +40,7 @@ class Policy:
     network: Network = Network()
     allowed_paths: tuple[str, ...] = ()
     hide_secrets: bool = False
+    denied: tuple[str, ...] = ()
 
 
 def at_most(level: Level, limit: Level) -> Level:

@@ -50,6 +50,8 @@ def survey(policy: Policy, host: Host) -> Layout:
         if common is not None and not any(within(common, other) for other in writable_places(policy, host)):
             granted.append(common)
             found.repository(common, common)
+        for path in policy.denied:
+            found.deny(path, place)
     directories, files = _secrets(policy, host)
     shown, opened = _allowed(policy, host)
     return Layout(
@@ -96,6 +98,16 @@ class _Protected:
             self._name(f"{place}/{name}", place)
         for git in nested_repositories(place):
             self._name(git, place)
+
+    def deny(self, path: str, place: str) -> None:
+        """Take in what a rule denies: one name, or all of the place; of a missing name a command may make nothing."""
+        if within(place, path):
+            self.protected.add(place)
+        elif within(path, place) and os.path.lexists(path):
+            self.protected.add(path)
+            self._pin(path, place)
+        elif within(path, place):
+            self.watched.add(path)
 
     def repository(self, git: str, place: str) -> None:
         """Take in the inside of a repository; its own directory is pinned."""
@@ -210,7 +222,7 @@ def _allowed(policy: Policy, host: Host) -> tuple[tuple[str, ...], tuple[str, ..
             continue
         if is_secret(path, host.home, policy.workspace, roots=policy.roots, own=host.own):
             shown.append(path)
-        elif writable_places(policy, host):
+        elif writable_places(policy, host) and not any(within(path, one) for one in policy.denied):
             opened.append(path)
     return tuple(shown), tuple(opened)
 

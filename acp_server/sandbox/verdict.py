@@ -16,7 +16,7 @@ from acp_server.sandbox.policy import Policy
 from acp_server.sandbox.profile import effective_level, writable_places
 
 Access: TypeAlias = Literal["read", "write"]
-Reason: TypeAlias = Literal["level", "outside", "protected", "secret", "linked"]
+Reason: TypeAlias = Literal["level", "denied", "outside", "protected", "secret", "linked"]
 
 STRICTER: Final[Mapping[Reason, str]] = {
     "outside": "a command may read outside of workspaces what the account can; a file tool needs the person's word",
@@ -42,6 +42,8 @@ def verdict(access: Access, path: str, policy: Policy, host: Host, *, fold_case:
     allowed = any(within(path, one) for one in policy.allowed_paths)
     if access == "write" and effective_level(policy, host) == "read-only":
         return Refusal(access, path, "level")
+    if access == "write" and any(within(path, one) for one in policy.denied):
+        return Refusal(access, path, "denied")
     if allowed:
         return None
     if is_secret(path, host.home, policy.workspace, roots=policy.roots, own=host.own, fold_case=fold_case):

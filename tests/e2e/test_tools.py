@@ -502,6 +502,25 @@ def test_a_command_changes_nothing_outside_of_the_workspace(play: Play) -> None:
     assert "[exit code 0]" not in shown(card)
 
 
+def test_a_path_that_is_denied_for_edits_is_denied_to_commands(play: Play) -> None:
+    if not has_box():
+        pytest.skip("nothing confines commands on this machine")
+    kept = play.stage.project / "kept" / "a.txt"
+    kept.parent.mkdir()
+    kept.write_text("old\n")
+    for name in ("kept", "later.txt"):
+        say(play, f"/permissions deny session edit {name}")
+    play.mode("auto")
+    command = "echo x > kept/a.txt; echo x > kept/b.txt; mv kept gone; echo x > later.txt; echo x > free.txt"
+    _, (edited, ran) = play.run(write("kept/a.txt"), bash(command))
+    assert edited.status == "failed"
+    assert sorted(path.name for path in play.stage.project.iterdir()) == ["free.txt", "kept"]
+    assert [(path.name, path.read_text()) for path in kept.parent.iterdir()] == [("a.txt", "old\n")]
+    assert "later.txt" in play.results()[1]
+    assert play.client.questions == []
+    assert "Read-only file system" in shown(ran)
+
+
 def test_a_command_is_confined_as_the_mode_says_in_which_it_was_asked(play: Play) -> None:
     if not has_box():
         pytest.skip("nothing confines commands on this machine")

@@ -72,6 +72,11 @@ def denied_hosts(rules: tuple[Rule, ...]) -> tuple[str, ...]:
     return tuple(rule.host for rule in rules if rule.subject == "fetch" and rule.verdict == "deny" and rule.host)
 
 
+def denied_paths(rules: tuple[Rule, ...]) -> tuple[str, ...]:
+    """Return the paths whose changes rules deny."""
+    return tuple(rule.path for rule in rules if rule.subject == "edit" and rule.verdict == "deny" and rule.path)
+
+
 def with_hosts(network: Network, hosts: tuple[str, ...]) -> Network:
     """Return the network with further hosts; one that reaches everything stays."""
     if not hosts or network.mode == "on":
@@ -137,6 +142,7 @@ class Approvals:
         self._levels: dict[str, Level] = {}
         self._networks: dict[str, Network] = {}
         self._hiding: set[str] = set()
+        self._denied: dict[str, tuple[str, ...]] = {}
         self._mode: Mode = mode_of(session.events)
         session.observe(self._follow)
 
@@ -174,6 +180,10 @@ class Approvals:
         """Return whether that call reads whole directories though nobody was asked: then no secret is among them."""
         return call_id in self._hiding
 
+    def denied(self, call_id: str) -> tuple[str, ...]:
+        """Return the paths that rules let that call not change, as it was judged."""
+        return self._denied.get(call_id, ())
+
     async def guard(self, place: CallPlace, before: Decision) -> Decision:
         """Return what becomes of the call; a hook before may forbid it or insist on a question, never allow it."""
         effect = self._tools.effect(place)
@@ -187,6 +197,7 @@ class Approvals:
             return Deny(error.message)
         if decision.answer == "deny":
             return Deny(decision.reason)
+        self._denied[place.call.id] = denied_paths(rules)
         self._bound(place.call.id, effect, rules, network, widened=decision.answer == "allow")
         return Ask(decision.reason) if decision.answer == "ask" else before
 
@@ -262,6 +273,7 @@ class Approvals:
             self._levels.clear()
             self._networks.clear()
             self._hiding.clear()
+            self._denied.clear()
 
     def _decided(self, ident: str, outcome: Outcome) -> None:
         self._session.append("approval/decided", {"id": ident, "outcome": outcome})

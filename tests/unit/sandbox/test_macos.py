@@ -54,3 +54,10 @@ def test_paths_are_quoted() -> None:
     lines = rules(policy)
     assert '(allow file-write* (subpath "/Users/ada/a\\"b\\\\c"))' in lines
     assert '(allow file-read* (subpath "/x\\"y"))' in lines
+
+
+def test_what_is_denied_comes_behind_what_is_allowed() -> None:
+    lines = rules(Policy("workspace-write", WS, allowed_paths=(f"{WS}/a",), denied=(f"{WS}/a",)))
+    assert lines.index(f'(deny file-write* (subpath "{WS}/a"))') > lines.index(
+        f'(allow file-write* (subpath "{WS}/a"))'
+    )

@@ -172,3 +172,21 @@ def test_allowed_paths_outside_are_shown_or_opened(workspace: Path, host: Host, 
     assert (found.shown, found.opened) == ((str(key),), (str(other),))
     found = survey(Policy("read-only", str(workspace), allowed_paths=allowed), host)
     assert (found.shown, found.opened) == ((str(key),), ())
+
+
+def test_what_is_denied_is_protected_whatever_is_allowed(workspace: Path, host: Host) -> None:
+    (workspace / "kept" / "deep").mkdir(parents=True)
+    (workspace / "kept" / "deep" / "file").write_text("x")
+    denied = tuple(f"{workspace}/{name}" for name in ("kept/deep/file", "missing/file"))
+    bare = survey(Policy("workspace-write", str(workspace)), host)
+    policy = Policy("workspace-write", str(workspace), allowed_paths=denied, denied=(*denied, "/elsewhere"))
+    found = survey(policy, host)
+    assert inside(tuple(set(found.protected) - set(bare.protected)), workspace) == ["kept/deep/file"]
+    assert inside(tuple(sorted(set(found.pins) - set(bare.pins))), workspace) == ["kept", "kept/deep"]
+    assert inside(tuple(set(found.watched) - set(bare.watched)), workspace) == ["missing/file"]
+
+
+@pytest.mark.parametrize("above", ["", "/.."])
+def test_all_of_a_workspace_may_be_denied(above: str, workspace: Path, host: Host) -> None:
+    whole = str((workspace / above.lstrip("/")).resolve())
+    assert str(workspace) in survey(Policy("workspace-write", str(workspace), denied=(whole,)), host).protected
