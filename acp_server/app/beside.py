@@ -8,17 +8,20 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from acp_server.base.errors import ServerError
+from acp_server.base.json_value import JsonValue
 from acp_server.base.ports import Journal
 from acp_server.persistence.port import SessionPersistence
 from acp_server.session.file_changes import kept_bytes
 from acp_server.session.session import Session
 
 RESULTS_NAME: Final = "results"
+DEPTH: Final = 4
+"""Folders from a long result up to the root of all sessions: results, session, project, root."""
 MOST_RESULT_BYTES: Final = 512 * 1024 * 1024
 """Bytes of long results of one session; the oldest go first."""
 MOST_KEPT_BYTES: Final = 512 * 1024 * 1024
@@ -42,9 +45,19 @@ class SessionBeside:
         return None if place is None else Path(place).resolve() / RESULTS_NAME
 
     def holds(self, path: str) -> bool:
-        """Return whether an absolute path leads to a long result of this session."""
+        """Return whether an absolute path leads to a long result of this session, or to one that it has inherited."""
         folder = self.folder
-        return folder is not None and Path(path).resolve().is_relative_to(folder)
+        return folder is not None and (Path(path).resolve().is_relative_to(folder) or self.inherits(path))
+
+    def inherits(self, path: str) -> bool:
+        """Return whether it leads to a long result of another session that the inherited events of this one name."""
+        length, folder, found = self._session.header.seed_length or 0, self.folder, Path(path).resolve()
+        if not length or folder is None or found.parent.name != RESULTS_NAME or len(found.parents) < DEPTH:
+            return False
+        if found.parents[DEPTH - 1] != folder.parents[DEPTH - 2]:
+            return False
+        results = self._session.events.of_types(("tool/result",))
+        return any(str(found) in text for event in results if event.seq < length for text in _texts(event.data))
 
     async def keep(self, content: bytes) -> str | None:
         """See Beside."""
@@ -95,6 +108,18 @@ class SessionBeside:
     async def settle(self) -> None:
         """See Beside."""
         await self._journal.flush()
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Iterate over every text in a value, at any depth."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def _write(path: str, data: bytes) -> None:

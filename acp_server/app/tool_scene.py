@@ -26,6 +26,7 @@ from acp_server.sandbox.policy import Network, Policy
 from acp_server.sandbox.verdict import verdict
 from acp_server.session.session import Session
 from acp_server.tools.client_side import ClientSide
+from acp_server.tools.tool import Effect
 
 REASONS = ("outside", "secret", "protected")
 """Why a fence refuses a path."""
@@ -56,18 +57,22 @@ def make_tools(
 
     def policy(place: CallPlace) -> Policy:
         call_id = place.call.id
-        effect, folder = box.effect(place), beside.folder
-        reads = effect is not None and effect.kind == "read"
-        own = (*(() if folder is None else (str(folder),)), *readable()) if reads else ()
         return Policy(
             approvals.level(call_id),
             workspace,
             roots(),
             approvals.network(call_id),
-            (*approvals.granted(call_id), *own),
+            (*approvals.granted(call_id), *kept_for(box.effect(place))),
             approvals.hides_secrets(call_id),
             tuple(map(os.path.realpath, approvals.denied(call_id))),
         )
+
+    def kept_for(effect: Effect | None) -> tuple[str, ...]:
+        if effect is None or effect.kind != "read":
+            return ()
+        folder = beside.folder
+        inherited = (os.path.realpath(path) for path in effect.paths if beside.inherits(path))
+        return (*(() if folder is None else (str(folder),)), *inherited, *readable())
 
     def network(reach: Reach | None) -> Network:
         choice = sandbox()

@@ -690,6 +690,25 @@ def test_a_long_result_can_be_read_on_also_after_a_load_and_goes_with_the_sessio
     assert not path.exists()
 
 
+def test_a_fork_reads_the_long_results_that_it_inherits_and_no_others(play: Play) -> None:
+    play.mode("auto")
+    _, (shell,) = play.run(bash("seq 1 30000"))
+    inherited = spilled(shown(shell))
+    parent = play.session
+    fork = play.client.result("_acp_server/session/fork", {"sessionId": parent})["sessionId"]
+    _, (shell,) = play.run(bash("seq 1 40000"))
+    later = spilled(shown(shell))
+    play.session = str(fork)
+    load(play.client, play.session, play.stage.project)
+    play.person(choosing("reject-once"))
+    reads = (call("read", path=inherited, offset=29_999, limit=1), call("grep", pattern="^29998$", path=inherited))
+    _, cards = play.run(*reads, call("read", path=later), call("read", path=str(Path(inherited).parent)))
+    assert [card.status for card in cards] == ["completed", "completed", "failed", "failed"]
+    assert (len(play.client.questions), "29999" in play.results()[0]) == (2, True)
+    play.run(write(inherited))
+    assert Path(inherited).read_text().endswith("30000\n")
+
+
 def test_what_lies_beside_another_session_is_asked(play: Play) -> None:
     play.mode("auto")
     _, (shell,) = play.run(bash("seq 1 30000"))
