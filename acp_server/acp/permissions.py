@@ -12,7 +12,7 @@ from typing import Any, Final
 from acp_server.acp.cards import card_fields, one_line, text_content
 from acp_server.acp.rendering import fenced, shown, shown_line
 from acp_server.agent.consent.approvals import Outcome, Question
-from acp_server.agent.consent.rules import Scope
+from acp_server.agent.consent.rules import Scope, Subject
 from acp_server.base.cancel import CancelToken
 from acp_server.jsonrpc.errors import ConnectionClosed, RemoteError
 from acp_server.jsonrpc.peer import Peer
@@ -24,7 +24,13 @@ ALWAYS: Final[Mapping[Scope, tuple[str, Outcome]]] = {
     "project": ("allow-project", "allowed-project"),
 }
 """The option and the outcome of a yes that is remembered, by how long it is."""
+NEVER: Final[Mapping[Scope, tuple[str, Outcome]]] = {
+    "session": ("reject-session", "rejected-session"),
+    "project": ("reject-project", "rejected-project"),
+}
+"""Likewise of a no."""
 REJECT_ONCE: Final = "reject-once"
+_WHAT: Final[Mapping[Subject, str]] = {"command": "", "edit": "changes of ", "fetch": "requests to ", "mcp": ""}
 
 
 class Permissions:
@@ -52,15 +58,16 @@ class Permissions:
 
 
 def options(question: Question) -> list[dict[str, str]]:
-    """Return the options, a yes first, at most one of a kind (clauses R-02 to R-04)."""
+    """Return the options, a yes first and a no last, at most one of a kind (clauses R-02 to R-04)."""
     once = {"optionId": ALLOW_ONCE, "name": "Allow once", "kind": "allow_once"}
     no = {"optionId": REJECT_ONCE, "name": "Reject", "kind": "reject_once"}
     if question.kept is None:
         return [once, no]
     scope = question.kept.scope
-    what = question.kept.what if question.kept.subject == "command" else f"changes of {question.kept.what}"
-    name = f"Allow for this {scope}: {shown_line(what)}"
-    return [once, {"optionId": ALWAYS[scope][0], "name": name, "kind": "allow_always"}, no]
+    what = f"for this {scope}: {_WHAT[question.kept.subject]}{shown_line(question.kept.what)}"
+    always = {"optionId": ALWAYS[scope][0], "name": f"Allow {what}", "kind": "allow_always"}
+    never = {"optionId": NEVER[scope][0], "name": f"Reject {what}", "kind": "reject_always"}
+    return [once, always, never, no]
 
 
 def title(question: Question) -> str:
@@ -106,7 +113,7 @@ def raw_input(question: Question) -> dict[str, Any]:
 
 
 def outcome_of(result: Mapping[str, Any], remembered: Scope | None) -> Outcome:
-    """Return what the client's result says; what is not understood, and what was not offered, is a no."""
+    """Return what the client's result says; what is not understood, and what was not offered, is a no for once."""
     outcome = result.get("outcome")
     if not isinstance(outcome, Mapping):
         return "rejected"
@@ -115,5 +122,5 @@ def outcome_of(result: Mapping[str, Any], remembered: Scope | None) -> Outcome:
     chosen = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
     if chosen == ALLOW_ONCE:
         return "allowed-once"
-    always = None if remembered is None else ALWAYS.get(remembered)
-    return always[1] if always is not None and chosen == always[0] else "rejected"
+    known = [] if remembered is None else [table[remembered] for table in (ALWAYS, NEVER) if remembered in table]
+    return next((answer for option, answer in known if option == chosen), "rejected")

@@ -177,7 +177,7 @@ def test_a_call_is_asked_runs_and_its_result_is_data(play: Play) -> None:
         "arguments": '{"text": "hello"}',
     }
     kinds = [option["kind"] for option in question["params"]["options"]]
-    assert kinds == ["allow_once", "allow_always", "reject_once"]
+    assert kinds == ["allow_once", "allow_always", "reject_always", "reject_once"]
     assert (asked["title"], asked["kind"]) == ("peer: echo", "other")
     assert play.results() == [f"{ORIGIN}hello"]
     assert (card.fields["title"], card.fields["status"]) == ("peer: echo", "completed")

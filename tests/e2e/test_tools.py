@@ -137,6 +137,11 @@ def test_a_write_is_asked_and_happens_once_it_is_allowed(play: Play) -> None:
             "name": f"Allow for this session: changes of {target}",
             "kind": "allow_always",
         },
+        {
+            "optionId": "reject-session",
+            "name": f"Reject for this session: changes of {target}",
+            "kind": "reject_always",
+        },
         NO,
     ]
     assert (asked["toolCallId"], asked["kind"], asked["content"][:-1]) == (card.id, "edit", diff)
@@ -284,7 +289,9 @@ def test_a_yes_for_the_session_holds_for_that_command_alone(play: Play) -> None:
     asked = [question["params"]["toolCall"]["rawInput"]["command"] for question in play.client.questions]
     assert asked == ["touch a", "touch b", "touch a b", "touch a; touch c"]
     kinds = [[option["kind"] for option in question["params"]["options"]] for question in play.client.questions]
-    assert kinds == [["allow_once", "allow_always", "reject_once"]] * 3 + [["allow_once", "reject_once"]]
+    assert kinds == [["allow_once", "allow_always", "reject_always", "reject_once"]] * 3 + [
+        ["allow_once", "reject_once"]
+    ]
     assert not (play.stage.project / "c").exists()  # an option that was not offered is no yes
 
 
@@ -299,6 +306,21 @@ def test_a_yes_for_the_session_holds_for_that_file_alone(play: Play) -> None:
     play.client.prompt(other, "go")
     assert len(play.client.questions) == 3
     assert (play.stage.project / "a.txt").read_text() == "2\n"
+
+
+def test_a_no_for_the_session_is_not_asked_again_until_it_is_revoked(play: Play) -> None:
+    play.person(choosing("reject-session"))
+    play.run(bash("touch a"), bash("touch a"), write("b.txt"), write("b.txt"))
+    refused = "Error: the call was not allowed: "
+    never = f"{refused}the person said no, and that it is not to be asked again"
+    denied = (f"{refused}A rule of yours denies this command.", f"{refused}A rule of yours denies changes there.")
+    assert play.results() == [never, denied[0], never, denied[1]]
+    assert len(play.client.questions) == 2
+    assert "1. deny command touch a (session)" in say(play, "/permissions")
+    assert say(play, "/permissions revoke 1").startswith("It does not hold any more: deny command touch a")
+    play.person(choosing("allow-once"))
+    play.run(bash("touch a"), write("b.txt"))
+    assert [path.name for path in play.stage.project.iterdir()] == ["a"]
 
 
 def test_a_yes_for_once_is_for_once(play: Play) -> None:

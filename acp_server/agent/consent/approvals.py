@@ -6,14 +6,14 @@ to the person is given as a port. docs/tools.md, table C and clauses Q-1 to Q-6.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from acp_server.agent.consent.grants import RULE_EVENT, KeptRules, fold_rule, rule_data, session_rules
 from acp_server.agent.consent.harmless import is_harmless, reads_trees
 from acp_server.agent.consent.judge import OFF, Surroundings, judge, level_for
-from acp_server.agent.consent.rules import Rule, Scope
+from acp_server.agent.consent.rules import Rule, Scope, Verdict
 from acp_server.agent.consent.words import split_command
 from acp_server.agent.hooks import ALLOW, Allow, Ask, Decision, Deny
 from acp_server.agent.modes import MODE_EVENT, Mode, mode_of
@@ -32,8 +32,22 @@ from acp_server.session.session import Session
 from acp_server.tools.tool import Card, Effect
 
 Outcome: TypeAlias = Literal[
-    "allowed-once", "allowed-session", "allowed-project", "rejected", "cancelled", "unavailable"
+    "allowed-once",
+    "allowed-session",
+    "allowed-project",
+    "rejected",
+    "rejected-session",
+    "rejected-project",
+    "cancelled",
+    "unavailable",
 ]
+KEPT: Final[Mapping[Outcome, Verdict]] = {
+    "allowed-session": "allow",
+    "allowed-project": "allow",
+    "rejected-session": "deny",
+    "rejected-project": "deny",
+}
+"""The answers that are remembered, and what the rule that each makes says."""
 Remembered: TypeAlias = Literal["session", "project", "never"]
 """For how long the one yes that is remembered holds; clients show one such option at most."""
 
@@ -42,7 +56,8 @@ Remembered: TypeAlias = Literal["session", "project", "never"]
 class Question:
     """What the person is asked: the call, what it would do, why it is asked, and whether a yes can be kept.
 
-    `kept` is the rule that an "allow for this session" or "for this project" would make, None where there is none.
+    `kept` is the rule that an "allow for this session" or "for this project" would make, None where there is none; a no
+    that is remembered makes the same one, which denies.
     """
 
     call_id: str
@@ -237,8 +252,8 @@ class Approvals:
         self._decided(ident, outcome)
         await until(self._journal.barrier(), cancel)
         answer = _answer(outcome)
-        if rule is not None and outcome in ("allowed-session", "allowed-project"):
-            self._keep(rule)
+        if rule is not None and outcome in KEPT:
+            self._keep(replace(rule, verdict=KEPT[outcome]))
         if isinstance(answer, Allow):
             self._granted[place.call.id] = effect.paths
             self._networks[place.call.id] = with_hosts(self.network(place.call.id), effect.hosts)
@@ -320,6 +335,8 @@ def _answer(outcome: Outcome) -> Allow | Deny:
             return ALLOW
         case "rejected":
             return Deny("the person said no")
+        case "rejected-session" | "rejected-project":
+            return Deny("the person said no, and that it is not to be asked again")
         case "cancelled":
             return Deny("the question was cancelled")
         case "unavailable":

@@ -33,6 +33,7 @@ def selected(option: object) -> dict[str, Any]:
     [
         (selected("allow-once"), "allowed-once"),
         (selected("allow-session"), "allowed-session"),
+        (selected("reject-session"), "rejected-session"),
         (selected("reject-once"), "rejected"),
         ({"outcome": {"outcome": "cancelled"}}, "cancelled"),
         ({"outcome": {"outcome": "cancelled", "optionId": "allow-once"}}, "cancelled"),
@@ -57,17 +58,32 @@ def selected(option: object) -> dict[str, Any]:
 )
 def test_only_an_option_that_was_offered_is_a_yes(result: dict[str, Any], outcome: Outcome) -> None:
     assert outcome_of(result, "session") == outcome
-    expected = "rejected" if outcome == "allowed-session" else outcome
+    expected = "rejected" if outcome.endswith("-session") else outcome
     assert [outcome_of(result, scope) for scope in (None, "project", "user")] == [expected] * 3
 
 
 def test_a_yes_comes_first_and_one_that_is_kept_says_what_for() -> None:
     kept = {"optionId": "allow-session", "name": "Allow for this session: changes of /p/a", "kind": "allow_always"}
-    assert (options(EDIT), options(COMMAND)) == ([ONCE, kept, NO], [ONCE, NO])
+    never = {"optionId": "reject-session", "name": "Reject for this session: changes of /p/a", "kind": "reject_always"}
+    assert (options(EDIT), options(COMMAND)) == ([ONCE, kept, never, NO], [ONCE, NO])
     longer = replace(COMMAND, kept=Rule("allow", "command", "project", words=("make", "a b")))
     named = {"optionId": "allow-project", "name": "Allow for this project: make 'a b'", "kind": "allow_always"}
-    assert options(longer) == [ONCE, named, NO]
+    denied = {"optionId": "reject-project", "name": "Reject for this project: make 'a b'", "kind": "reject_always"}
+    assert options(longer) == [ONCE, named, denied, NO]
     assert outcome_of(selected("allow-project"), "project") == "allowed-project"
+    assert outcome_of(selected("reject-project"), "project") == "rejected-project"
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (Rule("allow", "fetch", "session", host="a.test"), "for this session: requests to a.test"),
+        (Rule("allow", "mcp", "session", server="s", tool="t"), "for this session: s: t"),
+    ],
+)
+def test_what_is_remembered_is_named(rule: Rule, words: str) -> None:
+    names = [option["name"] for option in options(replace(COMMAND, kept=rule))]
+    assert names == ["Allow once", f"Allow {words}", f"Reject {words}", "Reject"]
 
 
 def test_a_command_is_shown_whole_and_as_it_is() -> None:

@@ -197,6 +197,8 @@ async def test_a_command_and_an_address_are_in_the_question_as_they_are() -> Non
         ("allowed-session", ALLOW),
         ("allowed-project", ALLOW),
         ("rejected", Deny("the person said no")),
+        ("rejected-session", Deny("the person said no, and that it is not to be asked again")),
+        ("rejected-project", Deny("the person said no, and that it is not to be asked again")),
         ("cancelled", Deny("the question was cancelled")),
         ("unavailable", Deny("nobody could be asked")),
     ],
@@ -204,7 +206,7 @@ async def test_a_command_and_an_address_are_in_the_question_as_they_are() -> Non
 async def test_only_a_yes_allows(outcome: Outcome, decision: Allow | Deny) -> None:
     desk = Desk(outcome)
     assert await desk.put(edit("/p/a")) == decision
-    kept = outcome in ("allowed-session", "allowed-project")
+    kept = outcome.endswith(("-session", "-project"))
     assert desk.logged()[1] == ("approval/decided", {"id": "q-1", "outcome": outcome})
     assert len(desk.logged()) == 2 + kept
     assert desk.approvals.granted("c") == (("/p/a",) if decision == ALLOW else ())
@@ -247,6 +249,22 @@ async def test_a_yes_for_the_session_is_offered_where_a_rule_can_say_it(effect: 
     await desk.put(effect)
     assert desk.questions[0].kept == rule
     assert desk.approvals.rules == (() if rule is None else (rule,))
+
+
+async def test_a_no_for_the_session_denies_without_a_question() -> None:
+    desk = Desk("rejected-session", "rejected-session")
+    await desk.put(command("make"))
+    await desk.put(edit("/p/a"))
+    made = (
+        Rule("deny", "command", "session", words=("make",)),
+        Rule("deny", "edit", "session", path="/p/a"),
+    )
+    assert desk.approvals.rules == made
+    assert await desk.guard(command("make && ls")) == Deny("A rule of yours denies this command.")
+    desk.mode("auto")
+    assert await desk.guard(edit("/p/a")) == Deny("A rule of yours denies changes there.")
+    await desk.guard(command("ls"))
+    assert desk.approvals.denied("c") == ("/p/a",)
 
 
 async def test_a_rule_of_the_session_holds_until_it_is_taken_back() -> None:
