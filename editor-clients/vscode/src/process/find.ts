@@ -41,7 +41,7 @@ const SERVE = ['acp'];
 /** Returns the first command that is there, or where it was looked for. A setting that leads nowhere is not passed over. */
 export async function find(wishes: Wishes, machine: Machine = here): Promise<Command | Missing> {
   if (wishes.command) return set(wishes, machine);
-  const folders = [...wishes.path.split(delimiter).filter(Boolean), join(wishes.home, '.local', 'bin')];
+  const folders = foldersOf(wishes);
   for (const folder of folders) {
     const program = join(folder, NAME);
     if (await machine.executable(program)) return { program, args: [...SERVE, ...wishes.args], origin: 'path' };
@@ -57,11 +57,15 @@ export async function find(wishes: Wishes, machine: Machine = here): Promise<Com
 async function set(wishes: Wishes, machine: Machine): Promise<Command | Missing> {
   const places = isAbsolute(wishes.command)
     ? [wishes.command]
-    : wishes.path.split(delimiter).filter(Boolean).map((folder) => join(folder, wishes.command));
+    : foldersOf(wishes).map((folder) => join(folder, wishes.command));
   for (const program of places) {
     if (await machine.executable(program)) return { program, args: [...SERVE, ...wishes.args], origin: 'setting' };
   }
   return { missing: true, looked: [`the setting acpServer.command: ${wishes.command}`] };
+}
+
+function foldersOf(wishes: Wishes): string[] {
+  return [...wishes.path.split(delimiter).filter(Boolean), join(wishes.home, '.local', 'bin')];
 }
 
 /** The machine that this runs on. */

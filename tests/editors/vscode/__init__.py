@@ -1,0 +1,1 @@
+"""The extension in the editor itself: code-server with the packaged extension, in Chromium without a screen."""
