@@ -137,7 +137,7 @@ test('after the server came back the shown conversation is loaded again and what
   next.deliver = agent.deliver;
   await threads.attach(next.agent);
   assert.deepEqual(next.calls, ['load s1', 'prompt s1']);
-  assert.deepEqual(said(thread), ['one', 'two']);
+  assert.deepEqual(said(thread), ['one', '! The turn was interrupted.', 'two']);
 });
 
 test('open conversations are kept and come back after a reload of the window', async () => {

@@ -25,7 +25,7 @@ FIX: Final[list[Answer]] = [
     {
         "text": (
             "Found it. The loop adds the **price** of each line and forgets its **amount**, so two pens cost as much as"
-            " one:\n\n```python\nfor line in lines:\n    result += line.price        # once, whatever the amount\n```\n\n"
+            " one:\n\n```python\nfor line in lines:\n    result += line.price  # once, whatever the amount\n```\n\n"
             "I will multiply them, and run the module once."
         ),
         "calls": [
@@ -48,7 +48,8 @@ FIX: Final[list[Answer]] = [
     },
     {
         "text": (
-            "The total counts amounts.\n\n| invoice | before | after |\n|---|---:|---:|\n| two pens at 1.50 | 1.50 | 3.00 |\n"
+            "The total counts amounts.\n\n| invoice | before | after |\n|---|---:|---:|\n"
+            "| two pens at 1.50 | 1.50 | 3.00 |\n"
             "| one desk | 240.00 | 240.00 |\n\n- `total` multiplies amount and price\n- nothing else changed\n\n"
             "A test for an invoice with amounts above one would have caught this; say the word and I add it."
         ),
@@ -86,8 +87,22 @@ LONG: Final[list[Answer]] = [
         "delay_ms": 4,
     }
 ]
-TIMED: Final[list[Answer]] = [{"text": "sent {ms} by the model, and some more words", "chunks": 2, "delay_ms": 400, "times": 40}]
-SHORT: Final[list[Answer]] = [{"text": "Two modules: `invoice` adds up lines, `tax` adds the tax.", "chunks": 6, "delay_ms": 20, "times": 20}]
+TIMED: Final[list[Answer]] = [
+    {"text": "sent {ms} by the model, and some more words", "chunks": 2, "delay_ms": 400, "times": 40}
+]
+SHORT: Final[list[Answer]] = [
+    {
+        "text": "Two modules: `invoice` adds up lines, `tax` adds the tax.",
+        "chunks": 6,
+        "delay_ms": 20,
+        "times": 20,
+    }
+]
+FIXED: Final[list[Answer]] = [{"text": "A comma is missing between the two values."}]
+UNSAVED: Final[list[Answer]] = [
+    {"text": "", "tool": "read", "args": {"path": "src/tax.py"}},
+    {"text": "Your last line is there, though it is not saved."},
+]
 
 
 class StoryModel(MockLlm):
@@ -100,6 +115,8 @@ class StoryModel(MockLlm):
             ("tell a long story", SLOW),
             ("lines of text", LONG),
             ("what time", TIMED),
+            ("what is unsaved", UNSAVED),
+            ("Fix this problem", FIXED),
             ("explain", SHORT),
             ("Explain", SHORT),
         ]

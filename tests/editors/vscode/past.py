@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from acp_server_client import Client
+
 from tests.support import launch
 
 ANSWER = "Answer {n}: a list\n\n- one with `code`\n- two with **weight**\n\n```python\nvalue = {n}\n```"

@@ -127,13 +127,16 @@ async function choices() {
   });
   await step('a picture is pasted and sent', async () => {
     await chat('textarea').fill('Explain this picture');
-    await frame.evaluate(() => {
-      const bytes = Uint8Array.from(
-        atob('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='),
-        (letter) => letter.charCodeAt(0),
-      );
+    await frame.evaluate(async () => {
+      const canvas = Object.assign(document.createElement('canvas'), { width: 240, height: 100 });
+      const pen = canvas.getContext('2d');
+      [38, 62, 45, 80, 71].forEach((height, at) => {
+        pen.fillStyle = at === 3 ? '#d08a3c' : '#4a7fb5';
+        pen.fillRect(20 + at * 42, 90 - height, 30, height);
+      });
+      const blob = await new Promise((resolve) => canvas.toBlob(resolve, 'image/png'));
       const data = new DataTransfer();
-      data.items.add(new File([bytes], 'one.png', { type: 'image/png' }));
+      data.items.add(new File([blob], 'chart.png', { type: 'image/png' }));
       document.querySelector('textarea').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
     });
     await until('the picture', async () => (await count('.attachments img')) === 1);
@@ -256,7 +259,20 @@ async function editorActions() {
     await window.page.locator('.monaco-editor .view-lines').first().click();
     await window.page.keyboard.press('Control+End');
     await window.page.keyboard.type('UNSAVED = 1');
-    await chat('.picker-model').waitFor();
+    await send('Say what is unsaved in the tax module.');
+    await idle();
+    const card = chat('.tool').last();
+    if ((await card.locator('.tool-head').getAttribute('aria-expanded')) === 'false') await card.locator('.tool-head').click();
+    await until('the line', async () => (await card.innerText()).includes('UNSAVED = 1'));
+  });
+  await step('a problem is handed over from the editor', async () => {
+    await window.openFile('data/rates.json');
+    await until('the problem', async () => (await window.page.locator('.squiggly-error').count()) > 0);
+    await window.page.keyboard.press('F8');
+    await window.page.keyboard.press('Escape');
+    await window.command('acp-server: Fix the Problem');
+    await until('the prompt', async () => (await text('.user >> nth=-1')).includes('Fix this problem at line 1'));
+    await idle();
   });
   await step('a message is gone back to, files included', async () => {
     await chat('.user').first().hover();
@@ -274,10 +290,18 @@ async function looks() {
   if (!given.pictures) return;
   await step('light, wide and high contrast are drawn', async () => {
     await chat('textarea').fill('');
-    await send('Find why the total of an invoice is wrong.');
-    await idle();
+    await window.command('View: Close All Editors');
+    await chat('.scroller').evaluate((scroller) => (scroller.scrollTop = scroller.scrollHeight));
     await theme('Light Modern');
-    await window.picture('light');
+    await window.picture('light-narrow');
+    await window.width(900);
+    await window.picture('light-wide');
+    await theme('Dark Modern');
+    await window.picture('dark-wide');
+    await theme('Dark High Contrast');
+    await window.picture('high-contrast');
+    await theme('Dark Modern');
+    await window.width(350);
   });
 }
 
@@ -286,6 +310,7 @@ try {
   await firstRun();
   await turn();
   await choices();
+  await looks();
   await queueAndStop();
   await conversations();
   Object.assign(told.figures, await measure({ window, frame: () => frame, step, send, idle, until }));

@@ -117,7 +117,7 @@ export function servers(state) {
       try {
         const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
         const ours = readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`ACP_SERVER_HOME=${state}\0`);
-        return ours && command.some((word) => word.endsWith('/acp-server')) && command.includes('acp');
+        return ours && command.some((word) => word.includes('/acp-server')) && command.includes('acp');
       } catch {
         return false;
       }

@@ -42,6 +42,8 @@ export class Thread {
   private readonly ports: Ports;
   private readonly asks = new Map<string, OpenAsk>();
   private nextAsk = 0;
+  /** Why the last turn ended in its middle; it is told again when the conversation is shown again. */
+  private interrupted = '';
 
   constructor(agent: Agent | null, sessionId: string, cwd: string, ports: Ports) {
     made += 1;
@@ -157,10 +159,18 @@ export class Thread {
   }
 
   /** The server is gone: the turn has ended, nothing can be asked any more. */
-  detach(): void {
+  detach(why: string): void {
+    if (this.meta.running) {
+      this.interrupted = why;
+      this.tellInterrupted();
+    }
     this.agent = null;
     this.stale = true;
     this.settleAll();
+  }
+
+  private tellInterrupted(): void {
+    this.transcript.notice('warning', 'The turn was interrupted.', this.interrupted);
   }
 
   /** Shows the stored conversation again and goes on with it; a conversation that never began starts anew. */
@@ -191,6 +201,8 @@ export class Thread {
       this.stale = false;
       this.transcript.endTurn();
       this.transcript.setMeta({ pickers: pickersOfOpened(opened) });
+      if (this.interrupted) this.tellInterrupted();
+      this.interrupted = '';
     } catch (thrown) {
       const failure = failureOf(thrown);
       if (failure.notFound && !before) await this.start(agent);

@@ -57,7 +57,7 @@ export class Threads {
   /** The server is there: the shown conversation goes on, or the first one begins. The others follow when shown. */
   async attach(agent: Agent): Promise<void> {
     this.agent = agent;
-    for (const thread of this.open) if (thread !== this.active && !thread.stale) thread.detach();
+    for (const thread of this.open) if (thread !== this.active && !thread.stale) thread.detach('');
     if (this.active) await this.guard(() => this.active!.attach(agent));
     else await this.create();
   }
@@ -65,10 +65,7 @@ export class Threads {
   /** The server is gone. Conversations in the middle of a turn are told why. */
   detach(why: string): void {
     this.agent = null;
-    for (const thread of this.open) {
-      if (thread.meta.running) thread.transcript.notice('warning', 'The turn was interrupted.', why);
-      thread.detach();
-    }
+    for (const thread of this.open) thread.detach(why);
   }
 
   /** Begins a conversation and shows it; one that is still empty is taken instead of another empty one. */

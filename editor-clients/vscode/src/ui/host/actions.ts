@@ -1,4 +1,5 @@
 // What is clicked in the page, carried out.
+import { resolve } from 'node:path';
 import * as vscode from 'vscode';
 import type { ToolItem } from '../../session/items.ts';
 import type { Thread } from '../../session/thread.ts';
@@ -147,11 +148,21 @@ export class Actions {
       return;
     }
     if (message.type === 'place') return openAt(vscode.Uri.file(message.path), message.line);
+    const place = placeOf(message.uri, this.app.threads.active?.cwd ?? '');
+    if (place) return openAt(vscode.Uri.file(place.path), place.line);
     const uri = vscode.Uri.parse(message.uri);
-    const line = /^L(\d+)/.exec(uri.fragment);
-    if (uri.scheme === 'file') await openAt(uri.with({ fragment: '' }), line ? Number(line[1]) : null);
-    else if (['http', 'https', 'mailto'].includes(uri.scheme)) await vscode.env.openExternal(uri);
+    if (['http', 'https', 'mailto'].includes(uri.scheme)) await vscode.env.openExternal(uri);
   }
+}
+
+/** Returns the file and line that an address means, a path of the folder included, or null for another kind of address. */
+function placeOf(address: string, cwd: string): { path: string; line: number | null } | null {
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(address)?.[1];
+  if (scheme && scheme.toLowerCase() !== 'file') return null;
+  const [, rest = '', hash, colon] = /^(.*?)(?:#L(\d+).*|:(\d+)(?::\d+)?)?$/.exec(address) ?? [];
+  const path = scheme ? vscode.Uri.parse(rest).fsPath : resolve(cwd, decodeURI(rest));
+  const line = Number(hash ?? colon);
+  return { path, line: Number.isNaN(line) ? null : line };
 }
 
 async function openAt(uri: vscode.Uri, line: number | null): Promise<void> {

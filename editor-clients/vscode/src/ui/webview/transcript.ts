@@ -9,7 +9,7 @@ import { ToolView } from './items/tool.ts';
 import { UserView } from './items/user.ts';
 import type { ItemView } from './items/view.ts';
 
-const FRAME_MS = 10;
+const FRAME_MS = 8;
 const NEAR_END = 40;
 
 export interface Around {

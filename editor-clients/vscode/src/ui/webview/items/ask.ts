@@ -7,13 +7,14 @@ import { md } from '../markdown/pieces.ts';
 export function askElement(item: ToolItem, ask: Ask): HTMLElement {
   const words = h('div', { class: 'ask-text md' });
   words.innerHTML = md.render(withoutRepeats(ask.text, item));
-  const buttons = ask.options.map((option, at) => button(ask, option, at));
+  const single = ask.options.filter((option) => option.kind === 'allow_once').length === 1;
+  const buttons = ask.options.map((option, at) => button(ask, option, at, single));
   return h('div', { class: 'ask', role: 'group', 'aria-label': `Permission: ${item.title}` }, words, h('div', { class: 'ask-buttons' }, ...buttons));
 }
 
-function button(ask: Ask, option: AskOption, at: number): HTMLElement {
-  const refuses = option.kind.startsWith('reject');
-  const kind = refuses ? 'secondary' : option.kind === 'allow_once' ? 'primary' : 'tertiary';
+/** Makes a button; the one way to say yes stands out, choices of a question are alike. */
+function button(ask: Ask, option: AskOption, at: number, single: boolean): HTMLElement {
+  const kind = option.kind === 'allow_once' ? (single ? 'primary' : 'secondary') : option.kind === 'allow_always' ? 'tertiary' : 'secondary';
   return h(
     'button',
     {

@@ -59,7 +59,7 @@ export class ToolView implements ItemView {
     const [mark, words] = item.ask ? ['warning', 'waits for your answer'] : STATUS[item.status];
     const title = h('span', { class: item.does === 'execute' ? 'tool-title mono' : 'tool-title' }, item.title || item.name);
     const state = h('span', { class: 'tool-state', title: words }, icon(mark, mark === 'spinner' ? 'spin' : ''), h('span', { class: 'sr' }, words));
-    this.head.replaceChildren(icon(item.does, 'tool-icon'), title, ...this.facts(), state, icon('chevron', 'chevron'));
+    this.head.replaceChildren(icon(item.name === 'todo' ? 'plan' : item.does, 'tool-icon'), title, ...this.facts(), state, icon('chevron', 'chevron'));
   }
 
   private facts(): HTMLElement[] {

@@ -4,7 +4,7 @@ import { CodeBlock } from './code.ts';
 import { pieces, type CodePiece, type Piece } from './pieces.ts';
 
 /** How much is parsed in one step, so that a long text that comes at once does not hold up the page. */
-const STEP = 12_000;
+const STEP = 4_000;
 const MANY_BLOCKS = 60;
 
 interface Last {
