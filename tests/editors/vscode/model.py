@@ -87,9 +87,7 @@ LONG: Final[list[Answer]] = [
         "delay_ms": 4,
     }
 ]
-TIMED: Final[list[Answer]] = [
-    {"text": "sent {ms} by the model, and some more words", "chunks": 2, "delay_ms": 400, "times": 40}
-]
+TIMED: Final[list[Answer]] = [{"text": "sent {ms} by the model, and some more words", "chunks": 2, "times": 40}]
 SHORT: Final[list[Answer]] = [
     {
         "text": "Two modules: `invoice` adds up lines, `tax` adds the tax.",

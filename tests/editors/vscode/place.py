@@ -22,6 +22,7 @@ SETTINGS: Final[Mapping[str, object]] = {
     "editor.minimap.enabled": False,
     "extensions.autoCheckUpdates": False,
     "extensions.autoUpdate": False,
+    "files.autoSave": "off",
     "git.openRepositoryInParentFolders": "never",
     "security.workspace.trust.enabled": False,
     "telemetry.telemetryLevel": "off",

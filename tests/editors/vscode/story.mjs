@@ -13,8 +13,10 @@ const text = async (selector) => (await chat(selector).allInnerTexts()).join('\n
 const count = (selector) => chat(selector).count();
 
 async function theme(name) {
-  await window.command('Preferences: Color Theme');
+  await window.page.keyboard.press('Control+k');
+  await window.page.keyboard.press('Control+t');
   const input = window.page.locator('.quick-input-widget input');
+  await input.waitFor();
   await window.page.waitForTimeout(500);
   await input.fill(name);
   await window.page.waitForTimeout(800);
@@ -34,6 +36,7 @@ async function step(name, act) {
   try {
     await act();
     told.steps.push({ name, ok: true, ms: Date.now() - began });
+    process.stderr.write(`${String(Date.now() - began).padStart(7)} ms  ${name}\n`);
   } catch (error) {
     told.steps.push({ name, ok: false, ms: Date.now() - began, why: String(error.stack ?? error).slice(0, 600) });
     await window?.page.screenshot({ path: `${given.root}/failed.png` }).catch(() => undefined);
@@ -253,6 +256,7 @@ async function editorActions() {
     await window.page.keyboard.press('Control+a');
     await window.command('acp-server: Explain');
     await until('the prompt', async () => (await text('.user >> nth=-1')).includes('Explain tax.py:1-5'));
+    await until('the answer', async () => (await text('.answer >> nth=-1')).includes('adds up lines'));
     await idle();
   });
   await step('what is unsaved counts', async () => {
@@ -260,6 +264,7 @@ async function editorActions() {
     await window.page.keyboard.press('Control+End');
     await window.page.keyboard.type('UNSAVED = 1');
     await send('Say what is unsaved in the tax module.');
+    await until('the answer', async () => (await text('.answer >> nth=-1')).includes('not saved'));
     await idle();
     const card = chat('.tool').last();
     if ((await card.locator('.tool-head').getAttribute('aria-expanded')) === 'false') await card.locator('.tool-head').click();
@@ -272,6 +277,7 @@ async function editorActions() {
     await window.page.keyboard.press('Escape');
     await window.command('acp-server: Fix the Problem');
     await until('the prompt', async () => (await text('.user >> nth=-1')).includes('Fix this problem at line 1'));
+    await until('the answer', async () => (await text('.answer >> nth=-1')).includes('comma'));
     await idle();
   });
   await step('a message is gone back to, files included', async () => {
@@ -291,6 +297,7 @@ async function looks() {
   await step('light, wide and high contrast are drawn', async () => {
     await chat('textarea').fill('');
     await window.command('View: Close All Editors');
+    await window.page.locator('.part.editor').click();
     await chat('.scroller').evaluate((scroller) => (scroller.scrollTop = scroller.scrollHeight));
     await theme('Light Modern');
     await window.picture('light-narrow');
