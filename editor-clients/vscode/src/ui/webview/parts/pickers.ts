@@ -18,6 +18,7 @@ export class Pickers {
       if (id) this.opener?.setAttribute('aria-activedescendant', id);
       else this.opener?.removeAttribute('aria-activedescendant');
     });
+    this.popup.element.classList.add('pickers-popup');
     document.addEventListener('pointerdown', (event) => {
       const target = event.target as Node;
       if (this.popup.open && !this.popup.element.contains(target) && !this.opener?.contains(target)) this.popup.hide();
