@@ -29,6 +29,7 @@ from acp_server.messages.chunks import (
     ToolCallDelta,
     UsageChunk,
 )
+from acp_server.session.events import SessionEvent
 from tests.support.rig import HANG, STOP, Rig, failure, text
 
 OPENING = ["agent/inbox/spliced", "turn/start", "agent/inbox/spliced"]
@@ -319,6 +320,46 @@ async def test_steering_joins_the_running_turn_at_its_next_step() -> None:
     await rig.agent.when_idle()
     assert rig.types().count("turn/start") == 1
     assert [words(m) for m in rig.session.messages()] == ["one", "a", "and be quick", "b"]
+
+
+async def test_steering_that_comes_too_late_for_its_turn_opens_the_next_one() -> None:
+    rig = Rig([text("a"), text("b")])
+
+    def settle(end: TurnEnd) -> None:
+        rig.ends["steering"] = end
+
+    def late(event: SessionEvent) -> None:
+        if event.type == "turn/end" and event.data["turn"] == 1:
+            steering = Message("s", "user", (TextBlock("and be quick"),), UserSource())
+            rig.session.after_append(lambda: rig.agent.steer(steering, settle))
+
+    rig.session.observe(late)
+    await rig.run("one")
+    await rig.agent.when_idle()
+    assert rig.types().count("turn/start") == 2
+    assert [words(m) for m in rig.session.messages()] == ["one", "a", "and be quick", "b"]
+    assert rig.ends["steering"] == COMPLETED
+
+
+async def test_steering_is_settled_with_the_turn_that_it_joined() -> None:
+    rig = Rig([text("a"), text("b")])
+    rig.say("one")
+    steering = Message("s", "user", (TextBlock("and be quick"),), UserSource())
+    rig.agent.steer(steering, lambda end: rig.ends.__setitem__("steering", end))
+    await rig.agent.when_idle()
+    assert rig.types().count("turn/end") == 1
+    assert rig.ends == {"one": COMPLETED, "steering": COMPLETED}
+
+
+async def test_a_prompt_that_waits_is_taken_back_alone() -> None:
+    rig = Rig([text("a"), text("c")])
+    for one in ("one", "two", "three"):
+        rig.say(one)
+    assert rig.agent.withdraw("p-two")
+    assert rig.ends == {"two": TurnEnd("aborted", cause=BY_USER)}
+    assert not rig.agent.withdraw("p-one")
+    await rig.agent.when_idle()
+    assert [words(m) for m in rig.session.messages()] == ["one", "a", "three", "c"]
 
 
 async def test_disposal_ends_everything_and_refuses_what_comes_later() -> None:
