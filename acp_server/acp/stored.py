@@ -30,6 +30,7 @@ from acp_server.base.values import value
 from acp_server.jsonrpc.errors import INVALID_REQUEST, RpcError
 from acp_server.jsonrpc.peer import Inbound
 from acp_server.messages.request import CallConfig
+from acp_server.persistence.below import subagents_below
 from acp_server.persistence.port import LoadedSession, PersistenceError, SessionPersistence
 from acp_server.session.header import SessionHeader
 from acp_server.session.model_choice import CHOICE_TYPES, chosen_model
@@ -109,12 +110,15 @@ class Stored:
         return {}
 
     async def delete(self, given: params.Params, request: Inbound) -> Mapping[str, Any]:  # noqa: ARG002 - likewise
-        """Move the session to the trash: `session/delete`. An unknown one is deleted already."""
+        """Move the session, and those of its sub-agents, to the trash: `session/delete`. An unknown one is gone."""
         ident = params.session_id(given)
         await self._sessions.close(ident)
         with told(ident):
             if ident:
-                await (await self._store()).delete(SessionId(ident))
+                store = await self._store()
+                below = await subagents_below(store, SessionId(ident))
+                for one in (SessionId(ident), *below):
+                    await store.delete(one)
         return {}
 
     def rename(self, given: params.Params, request: Inbound) -> Awaitable[Mapping[str, Any]]:  # noqa: ARG002 - likewise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from acp_server.messages.blocks import Message, TextBlock, UserSource
 from acp_server.session.events import SessionEvent
 from acp_server.session.header import SessionHeader
 from acp_server.session.session import Session
+from acp_server.session.usage import SPENT, spent_since
 from acp_server.tools.delegate import Errand, Report
 from acp_server.tools.live_output import LiveOutput
 from acp_server.tools.tool import ToolContext, ToolError
@@ -168,6 +170,16 @@ class Child:
             live.close()
             for end in ends:
                 end()
+            self._account(session)
+
+    def _account(self, session: Session) -> None:
+        """Tell the parent's log what the sub-agent used, its own ones included, unless it has closed meanwhile."""
+        parent = self._parent.session
+        used = spent_since(session.events.milestones(), session.header.seed_length or 0)
+        if used and self._kin.registry.get(parent.id) is self._parent:
+            facts: dict[str, JsonValue] = {"callId": self._context.call_id, "sessionId": session.id, "usage": used}
+            with suppress(ServerError):
+                parent.append(SPENT, facts, ignorable=True)
 
     def _descriptor(self, agent: Agent) -> dict[str, JsonValue]:
         config = agent.config

@@ -15,6 +15,7 @@ from acp_server.base.ids import SessionId
 from acp_server.base.printable import visible
 from acp_server.cli.sessions_store import SessionFiles, fresh_id, holder_text, note, now_ms
 from acp_server.cli.terminal import counted
+from acp_server.persistence.below import subagents_below
 from acp_server.persistence.paths import TRASH_NAME
 from acp_server.persistence.port import SalvageReport
 from acp_server.persistence.torn_tail import salvage_tail, torn_end
@@ -112,7 +113,9 @@ async def delete(given: argparse.Namespace, files: SessionFiles) -> int:
     """Move sessions to the trash, after asking on a terminal; return 1 when one stayed, else 0."""
     if not given.yes and not sys.stdin.isatty():
         raise UsageError("Deleting asks on a terminal; without one, --yes says that it is meant.")
-    ids = list(dict.fromkeys(files.resolve(name) for name in given.sessions))
+    named = [files.resolve(name) for name in given.sessions]
+    below = [child for one in named for child in await subagents_below(files.persistence, one)]
+    ids = list(dict.fromkeys((*named, *below)))
     if not given.yes and not _agreed(ids):
         note("Nothing was deleted.")
         return 1

@@ -143,6 +143,7 @@ TABLE: Final[Mapping[str, Mapping[str, Check]]] = {
     "approval/asked": {"id": _NAME, "toolName": _NAME},
     "approval/decided": {"id": _NAME, "outcome": _NAME},
     "approval/rule": {"change": _NAME, "rule": _OBJECT},
+    "subagent/spent": {"callId": _NAME, "sessionId": _NAME, "usage": _OBJECT},
     "sandbox/mode": {"mode": _NAME},
     "sandbox/network": {"network": _NAME},
     "plan/mode": {"active": _FLAG},

@@ -3,12 +3,12 @@
 Owns one projection. An attempt counts when an event says what it used: an answer, a summary, an `llm/retry`, the
 `turn/end` of a failed one, or a title. It belongs to the model, and is charged at the prices, of the `request/context`
 before it, a title to those that it names itself, unless the provider said what it cost; so what was spent does not
-change when prices do.
+change when prices do. What a sub-agent used counts in its parent too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from acp_server.base.json_value import JsonObject, JsonValue
@@ -21,7 +21,8 @@ from acp_server.session.events import SessionEvent
 CONTEXT: Final = "request/context"
 TITLE: Final = "session/title"
 USAGE_TYPES: Final = frozenset({"assistant/message", "compaction/summary", "llm/retry", "turn/end", TITLE})
-SPENDING_TYPES: Final = USAGE_TYPES | {CONTEXT}
+SPENT: Final = "subagent/spent"
+SPENDING_TYPES: Final = USAGE_TYPES | {CONTEXT, SPENT}
 """Every type that changes the projection."""
 _COUNTS: Final = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
 _DIGITS: Final = 6
@@ -36,7 +37,7 @@ class UsageProjection:
     """
 
     key: Final = "usage"
-    version: Final = 2
+    version: Final = 3
 
     def initial(self) -> JsonValue:
         """Return the state of an empty log."""
@@ -52,6 +53,8 @@ class UsageProjection:
                 "at": f"{event.data['provider']}/{event.data['model']}",
                 "prices": event.data.get("prices"),
             }
+        if event.type == SPENT:
+            return _with_subagent(state, event.data.get("usage"))
         usage = _usage(event) if event.type in USAGE_TYPES else None
         at, prices, models = state.get("at"), state.get("prices"), state.get("models")
         if event.type == TITLE:
@@ -65,6 +68,46 @@ class UsageProjection:
         models = state.get("models") if isinstance(state, Mapping) else {}
         amount = total_cost(state)
         return {"models": models, "cost": None if amount is None else {"amount": amount, "currency": CURRENCY}}
+
+
+def spent_since(events: Iterable[SessionEvent], seq: int) -> JsonObject:
+    """Return what the events from `seq` on used, by model; those before only tell which model it was, and its prices.
+
+    Empty when none of them used anything.
+    """
+    projection = UsageProjection()
+    before: JsonValue = projection.initial()
+    after: JsonValue = None
+    for event in events:
+        if event.seq < seq:
+            before = projection.apply(before, event)
+        else:
+            after = projection.apply(_forgotten(before) if after is None else after, event)
+    models = after.get("models") if isinstance(after, Mapping) else None
+    return models if isinstance(models, Mapping) else {}
+
+
+def _forgotten(state: JsonValue) -> JsonValue:
+    return {**state, "models": {}} if isinstance(state, Mapping) else state
+
+
+def _with_subagent(state: Mapping[str, JsonValue], given: JsonValue) -> JsonValue:
+    """Return the state with the sums of a sub-agent added to those of the same models."""
+    known = state.get("models")
+    if not isinstance(given, Mapping) or not isinstance(known, Mapping):
+        return state
+    models = dict(known)
+    for name, counts in given.items():
+        if isinstance(counts, Mapping):
+            models[name] = _summed(models.get(name), counts)
+    return {**state, "models": models}
+
+
+def _summed(known: JsonValue, more: Mapping[str, JsonValue]) -> JsonObject:
+    before: Mapping[str, JsonValue] = known if isinstance(known, Mapping) else {"cost": 0.0}
+    sums: dict[str, JsonValue] = {name: _count(before, name) + _count(more, name) for name in ("attempts", *_COUNTS)}
+    costs = [cost for one in (before, more) if isinstance(cost := one.get("cost"), int | float)]
+    return {**sums, "cost": sum(costs) if len(costs) == 2 else None}
 
 
 def total_cost(state: JsonValue) -> float | None:

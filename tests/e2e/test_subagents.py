@@ -1,4 +1,4 @@
-"""Sub-agents over real pipes (docs/others.md, clauses A-1 to A-9)."""
+"""Sub-agents over real pipes (docs/others.md, clauses A-1 to A-11)."""
 
 from __future__ import annotations
 
@@ -188,3 +188,24 @@ def test_killed_in_between_the_logs_close_and_children_are_listed_by_the_command
     family = children(stage)
     assert [one.get("origin") for one in family] == [None, *["subagent"] * 8]
     assert {one["parent"] for one in family[1:]} == {session}
+
+
+def test_deleting_a_session_deletes_its_subagents_and_what_they_used_counts_in_it(stage: Stage) -> None:
+    client, session = stage.open()
+    other = client.new_session(stage.project)
+    client.prompt(
+        session,
+        script(task("First", "say one", "usage 10 2"), task("Second", "say two", "usage 7 1"), "step", "say ok"),
+    )
+    client.prompt(other, script(task("Kept", "say three"), "step", "say ok"))
+    spent: list[Any] = [event.data for event in logged(stage, session) if event.type == "subagent/spent"]
+    ids = {str(one["id"]) for one in children(stage) if one.get("parent") == session}
+    assert (len(ids), {str(data["sessionId"]) for data in spent}) == (2, ids)
+    assert sorted(counts["inputTokens"] for data in spent for counts in data["usage"].values()) == [7, 10]
+    assert client.result("session/delete", {"sessionId": session}) == {}
+    assert [str(one["title"]) for one in children(stage) if one.get("origin") == "subagent"] == ["Kept"]
+    assert len(list((stage.state / "sessions" / ".trash").rglob("session.jsonl.zstd"))) == 3
+    assert client.agent.end() is None
+    command = (sys.executable, "-m", "acp_server", "sessions", "delete", "--yes", other)
+    subprocess.run(command, env=stage.environment(), capture_output=True, timeout=60, check=True)
+    assert children(stage) == []

@@ -75,7 +75,15 @@ GROUPS: Final = (
     ("Compaction", ("compaction/start", "compaction/summary", "compaction/end", "compaction/prune", "compaction/auto")),
     (
         "Other parts",
-        ("agent-preset/selected", "sandbox/mode", "plan/mode", "hook/invoked", "hook/result", "subagent/descriptor"),
+        (
+            "agent-preset/selected",
+            "sandbox/mode",
+            "plan/mode",
+            "hook/invoked",
+            "hook/result",
+            "subagent/descriptor",
+            "subagent/spent",
+        ),
     ),
 )
 """Types in the order in which the catalogue tells them."""
@@ -415,6 +423,14 @@ EVENTS: Final[Mapping[str, Event]] = {
             "callId": ("text", "the call in the parent's log that started it"),
             "provider": ("text", "the provider of its model"),
             "model": ("text", "its model"),
+        },
+    ),
+    "subagent/spent": Event(
+        "What a sub-agent has used, told when it has ended. It stands in its parent's log and counts there.",
+        {
+            "callId": "the call that started it",
+            "sessionId": "its own session",
+            "usage": "by `PROVIDER/MODEL` the counts of the projection `usage`, those of its own sub-agents included",
         },
     ),
 }

@@ -29,6 +29,7 @@ def test_the_catalogue_finds_writers_by_text_constant_and_import() -> None:
         "undo/start",
         "undo/end",
         "question/asked",
+        "subagent/spent",
         "question/answered",
     }
 

@@ -8,7 +8,7 @@ from acp_server.acp.updates import Presenter
 from acp_server.base.json_value import JsonValue
 from acp_server.messages.blocks import TextBlock
 from acp_server.session.projections import ProjectionSet
-from acp_server.session.usage import UsageProjection, total_cost
+from acp_server.session.usage import SPENT, UsageProjection, spent_since, total_cost
 from tests.support.story import Story, events_of
 
 PRICES: dict[str, JsonValue] = {"input": 2.0, "output": 10.0, "cacheRead": 0.5}
@@ -120,3 +120,30 @@ def test_what_is_no_usage_counts_nothing(usage: JsonValue) -> None:
     context(story)
     retry(story, usage)
     assert view(story) == {"models": {}, "cost": None}
+
+
+def test_what_a_subagent_used_counts_by_model_and_at_its_own_prices() -> None:
+    child = Story().begin()
+    context(child, prices={"input": 100.0, "output": 100.0})
+    child.answer(TextBlock("inherited"), usage=USED)
+    seed = child.session.seq
+    child.answer(TextBlock("own"), usage={"inputTokens": 100, "outputTokens": 0})
+    used = spent_since(child.session.events.milestones(), seed)
+    assert used == {"p/m": {**NONE, "attempts": 1, "inputTokens": 100, "outputTokens": 0, "cost": pytest.approx(0.01)}}
+    parent = Story().begin()
+    context(parent)
+    parent.answer(TextBlock("x"), usage=USED)
+    parent.session.append(SPENT, {"callId": "c", "sessionId": "s", "usage": used}, ignorable=True)
+    assert view(parent)["models"]["p/m"]["attempts"] == 2
+    assert view(parent)["cost"] == {"amount": 0.014, "currency": "USD"}
+    parent.answer(TextBlock("y"), usage={"inputTokens": 0, "outputTokens": 0})
+    assert [cost["amount"] for cost in costs(parent)] == [0.004, 0.014]
+    other: dict[str, JsonValue] = {"p/free": {**NONE, "attempts": 1, "inputTokens": 1, "outputTokens": 0, "cost": None}}
+    parent.session.append(SPENT, {"callId": "d", "sessionId": "t", "usage": other}, ignorable=True)
+    assert view(parent)["cost"] is None
+
+
+def test_a_subagent_that_used_nothing_counts_nothing() -> None:
+    child = Story().begin()
+    context(child)
+    assert spent_since(child.session.events.milestones(), 0) == {}
