@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from acp_server.base.values import value
 from acp_server.lsp.changed import Changed
 from acp_server.lsp.problems import told
 from acp_server.lsp.session import SessionServers
@@ -21,22 +22,43 @@ MOST_LINES: Final = 20
 MOST_BYTES: Final = 4096
 
 
-async def find_problems(servers: SessionServers, changed: Sequence[Changed], seconds: float) -> str:
-    """Return what the model is told of the changed files; empty when there is nothing to tell."""
+@value
+class Slow:
+    """Servers that have not spoken of a file with that text within their time."""
+
+    path: str
+    text: str
+    servers: tuple[str, ...]
+
+
+@value
+class Judged:
+    """What is told of the changed files, empty when there is nothing to tell, and who may still speak."""
+
+    text: str = ""
+    slow: tuple[Slow, ...] = ()
+
+
+async def find_problems(servers: SessionServers, changed: Sequence[Changed], seconds: float) -> Judged:
+    """Return what the servers find in the changed files within that time."""
     wanted = [one for one in changed if servers.serves(one.path)][:MOST_FILES]
     parts = await asyncio.gather(*(_of_file(servers, one, seconds) for one in wanted))
-    return "\n".join(part for part in parts if part)
+    return Judged(
+        "\n".join(part.text for part in parts if part.text), tuple(one for part in parts for one in part.slow)
+    )
 
 
-async def _of_file(servers: SessionServers, changed: Changed, seconds: float) -> str:
+async def _of_file(servers: SessionServers, changed: Changed, seconds: float) -> Judged:
     try:
         text = await servers.read(changed.path)
     except ToolError:
-        return ""
+        return Judged()
     plain = text.replace("\r\n", "\n")
     if not all(piece.replace("\r\n", "\n") in plain for piece in changed.pieces):
-        return ""  # the editor holds what was written and has not saved it
+        return Judged()  # the editor holds what was written and has not saved it
     servers.changed(changed.path, made=changed.made)
     found = await servers.found(changed.path, text, seconds, saved=True)
     name = shown(changed.path, servers.workspace)
-    return told(name, found, most_lines=MOST_LINES, most_bytes=MOST_BYTES, hints=False)
+    slow = tuple(one.server for one in found if one.slow)
+    text_of_all = told(name, found, most_lines=MOST_LINES, most_bytes=MOST_BYTES, hints=False)
+    return Judged(text_of_all, (Slow(changed.path, text, slow),) if slow else ())

@@ -38,6 +38,8 @@ class Found:
     server: str
     problems: tuple[Problem, ...] = ()
     silent: str | None = None
+    slow: bool = False
+    """Whether it may still speak: its time was over, and it is not gone."""
 
 
 def told(name: str, found: Sequence[Found], *, most_lines: int, most_bytes: int, hints: bool) -> str:

@@ -15,7 +15,7 @@ from acp_server.base.errors import ServerError
 from acp_server.lsp.problems import Found
 from acp_server.lsp.running import RunningServer
 from acp_server.lsp.servers import LanguageServer, serving
-from acp_server.lsp.slot import Box, Slot
+from acp_server.lsp.slot import SLOW, Box, Slot
 from acp_server.tools.files import Files
 from acp_server.tools.text_file import NotTextError, decode
 from acp_server.tools.tool import ToolError
@@ -69,6 +69,15 @@ class SessionServers:
             )
         )
 
+    async def late(self, path: str, text: str, names: Sequence[str], seconds: float) -> tuple[Found, ...]:
+        """Return what these servers find in a file with that text, however late; no silence counts against them."""
+        slots = [self._slots[name] for name in names]
+        return tuple(
+            await asyncio.gather(
+                *(self._found(slot, path, text, seconds, patient=True, counted=False) for slot in slots)
+            )
+        )
+
     def changed(self, path: str, *, made: bool) -> None:
         """Tell the servers that run of a file that was changed on the disk."""
         for slot in self._slots.values():
@@ -98,14 +107,24 @@ class SessionServers:
         """End all servers, side by side."""
         await asyncio.gather(*(slot.close() for slot in self._slots.values()))
 
-    async def _found(self, slot: Slot, path: str, text: str, seconds: float, *, saved: bool, patient: bool) -> Found:
+    async def _found(
+        self,
+        slot: Slot,
+        path: str,
+        text: str,
+        seconds: float,
+        *,
+        saved: bool = False,
+        patient: bool = False,
+        counted: bool = True,
+    ) -> Found:
         async def look(running: RunningServer, left: float) -> Found:
             return Found(slot.server.name, await running.problems(path, text, left, saved=saved))
 
         try:
-            return await slot.use(look, seconds, patient=patient)
+            return await slot.use(look, seconds, patient=patient, counted=counted)
         except ServerError as error:
-            return Found(slot.server.name, silent=error.message)
+            return Found(slot.server.name, silent=error.message, slow=error.code in SLOW)
 
     async def _refresh(self, path: str | None) -> None:
         """Show the servers again what has changed on the disk of the files that they know; `path` is theirs anyway."""

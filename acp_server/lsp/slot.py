@@ -27,6 +27,8 @@ MOST_SILENCES: Final = 3
 """Waits in a row that a server may leave without an answer before it is ended."""
 SHORT_SECONDS: Final = 0.5
 """How long is waited for a server that was silent the last time."""
+SLOW: Final = frozenset({"LSP_SILENT", "LSP_STARTING"})
+"""Codes of a server that may still speak."""
 _REASON: Final = 200
 
 Box = Callable[[LanguageServer], Awaitable[ConfinedCommand]]
@@ -68,11 +70,17 @@ class Slot:
         self._starting.add_done_callback(_seen)
 
     async def use(
-        self, action: Callable[[RunningServer, float], Awaitable[T]], seconds: float, *, patient: bool = False
+        self,
+        action: Callable[[RunningServer, float], Awaitable[T]],
+        seconds: float,
+        *,
+        patient: bool = False,
+        counted: bool = True,
     ) -> T:
         """Return what the action gives, which is told how many seconds it has; all is over in about `seconds`.
 
-        One that was silent the last time gets half a second, unless the caller is patient.
+        One that was silent the last time gets half a second, unless the caller is patient. A silence counts against it
+        where it is `counted`.
 
         Raises:
             ServerError: LSP_GONE, LSP_SILENT, LSP_REFUSED; the sentence is short and tells what is with the server.
@@ -84,8 +92,8 @@ class Slot:
             running = await self._ready(seconds)
             result = await action(running, max(until - loop.time(), 0.1))
         except ServerError as error:
-            self._late = error.code in ("LSP_SILENT", "LSP_STARTING")
-            if error.code == "LSP_SILENT":
+            self._late = error.code in SLOW
+            if error.code == "LSP_SILENT" and counted:
                 await self._silent()
             raise ServerError(error.code, one_line(error.message, _REASON)) from error
         self._silences, self._late = 0, False

@@ -189,6 +189,22 @@ def test_servers_that_hang_and_die_cost_a_bounded_wait_and_are_named(play: Play)
     assert refused.startswith("Error: there is no language server for ")
 
 
+def test_what_a_slow_server_says_joins_a_later_step_while_the_file_is_the_same(play: Play) -> None:
+    play.start({"slow": fake(push="versions", late=4)}, wait=1)
+    _, *told = play.run(READ, edit("main.py", "small: int", "wrong: int"))
+    assert "[slow: no diagnostics within " in told[0] or "[slow: it has not started " in told[0]
+    said: list[str] = []
+    end = time.monotonic() + WAIT
+    while not said and time.monotonic() < end:
+        time.sleep(0.5)
+        play.run({"text": "waiting"})
+        said = [text_of(m["content"]) for m in play.mock.asked[-1].messages if "have said since" in str(m["content"])]
+    (words,) = said
+    assert "Diagnostics of main.py (slow): 1 error\nmain.py:3:1 error: " in words
+    play.run(call("read", path="main.py"), edit("main.py", "wrong: int", "wrong2: int"))
+    assert [m for m in play.mock.asked[-1].messages if "have said since" in str(m["content"])][1:] == []
+
+
 def test_a_server_writes_nothing_and_leaves_nothing(play: Play) -> None:
     play.start({"fake": fake(on_start="children", push="versions", word=play.word)})
     play.run(READ, edit("main.py", "small: int", "wrong: int"))

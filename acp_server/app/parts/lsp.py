@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from acp_server.agent.hooks import Run
+from acp_server.agent.hooks import Enter, Run, StepPlace
 from acp_server.agent.tools import CallPlace, ToolOutcome
 from acp_server.app.registries import Parts, Toolkit
 from acp_server.app.row import Config
@@ -16,11 +17,12 @@ from acp_server.app.session_access import HotSession, SessionObserver
 from acp_server.base.cancel import CancelToken
 from acp_server.base.values import replace
 from acp_server.llm.waiting import until
-from acp_server.messages.blocks import TextBlock
+from acp_server.messages.blocks import Message, PluginSource, TextBlock
 
 if TYPE_CHECKING:
     from acp_server.app.lsp_sessions import LspSessions
     from acp_server.lsp.changed import Changed
+    from acp_server.lsp.late import LateProblems
     from acp_server.lsp.servers import LanguageServer
     from acp_server.lsp.session import SessionServers
     from acp_server.tools.tool import AnyTool
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 EDITING = ("edit", "multi_edit", "write")
 """Tools whose calls let the servers start while they run."""
 WAIT_SECONDS = 5.0
+PLUGIN = "acp-server/lsp"
 
 
 def servers(parts: Parts, config: Config) -> Callable[[], Awaitable[None]] | None:
@@ -39,6 +42,7 @@ def servers(parts: Parts, config: Config) -> Callable[[], Awaitable[None]] | Non
     parts.toolkits.add(Toolkit(lsp.describe, lambda: None))
     parts.observers.add(SessionObserver(opened=lsp.opened, closed=lsp.closed))
     parts.hooks.execute.add(lsp.around)
+    parts.hooks.pre_step.add(lsp.pre_step)
     return lsp.close
 
 
@@ -55,6 +59,8 @@ class _Lsp:
         self._places: dict[str, str] = {}
         self._lock = threading.Lock()
         self._sessions: LspSessions | None = None
+        self._late: dict[str, LateProblems] = {}
+        self._ending: set[asyncio.Future[None]] = set()
 
     def describe(self) -> Sequence[AnyTool]:
         """See Toolkit; where no server can be used there are no tools either."""
@@ -75,15 +81,31 @@ class _Lsp:
         """See SessionObserver."""
         self._places[session.id] = session.cwd or "/"
 
+    async def pre_step(self, place: StepPlace, entry: Enter) -> Enter:
+        """See hooks.PreStep: tell what servers have said of earlier changes since."""
+        late = self._late.get(place.session_id)
+        text = "" if late is None else late.take()
+        if not text:
+            return entry
+        return Enter((*entry.messages, Message(uuid.uuid4().hex, "user", (TextBlock(text),), PluginSource(PLUGIN, {}))))
+
     def closed(self, session_id: str) -> None:
         """See SessionObserver."""
         self._places.pop(session_id, None)
+        late = self._late.pop(session_id, None)
+        if late is not None:
+            ending = asyncio.ensure_future(late.close())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
         if self._sessions is not None:
             self._sessions.closed(session_id)
 
     async def close(self) -> None:
         """End everything."""
-        self._places.clear()
+        for session_id in tuple(self._places):
+            self.closed(session_id)
+        if self._ending:
+            await asyncio.wait(self._ending)
         if self._sessions is not None:
             await self._sessions.close()
 
@@ -125,8 +147,15 @@ class _Lsp:
     async def _found(self, session_id: str, changed: Sequence[Changed]) -> str:
         servers = await self._servers_of(session_id)
         from acp_server.lsp.feedback import find_problems  # noqa: PLC0415 - loaded by the thread
+        from acp_server.lsp.late import LateProblems  # noqa: PLC0415 - likewise
 
-        return await find_problems(servers, changed, self._seconds)
+        if (late := self._late.get(session_id)) is not None:
+            for one in changed:
+                late.forget(one.path)
+        judged = await find_problems(servers, changed, self._seconds)
+        for slow in judged.slow if session_id in self._places else ():
+            self._late.setdefault(session_id, LateProblems()).wait(servers, slow)
+        return judged.text
 
     async def _servers_of(self, session_id: str) -> SessionServers:
         sessions = await asyncio.to_thread(self._loaded)
