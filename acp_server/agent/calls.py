@@ -16,13 +16,15 @@ from acp_server.agent.services import AgentServices
 from acp_server.agent.tools import CallPlace, ToolOutcome, failed
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.json_value import JsonValue
-from acp_server.base.values import made, record
+from acp_server.base.values import made, record, replace
 from acp_server.llm.waiting import until
-from acp_server.messages.blocks import Message, ToolCallBlock, ToolResultBlock, ToolSource
+from acp_server.messages.blocks import Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSource
 from acp_server.messages.codec import message_to_json
 from acp_server.session.events import APPEND
 from acp_server.session.session import Session
 
+REVISED_SHOWN: Final = 2_000
+"""Characters of arguments that a hook made, as the model reads them."""
 POOL: Final = 10
 """Calls that run at the same time at most."""
 
@@ -91,24 +93,35 @@ class CallRunner:
             return _Started(call, seq, asyncio.create_task(_given(NOT_STARTED)))
         place = self._place(call)
         judged = self.services.guard is not None or self.services.hooks.pre_tool.items
-        refusal = await self._refusal(place) if judged else None
-        running = self._contained(place) if refusal is None else _given(refusal)
+        allowed = await self._allowed(place) if judged else place
+        if isinstance(allowed, ToolOutcome):
+            running = _given(allowed)
+        else:
+            running = self._contained(place) if allowed is place else self._revised(allowed)
         return _Started(call, seq, asyncio.create_task(running))
 
     def _place(self, call: ToolCallBlock) -> CallPlace:
         return CallPlace(self.session.id, self.turn, self.step, call)
 
-    async def _refusal(self, place: CallPlace) -> ToolOutcome | None:
-        """Return the outcome of a call that may not run, or None; asked for one call at a time, in order."""
+    async def _allowed(self, place: CallPlace) -> ToolOutcome | CallPlace:
+        """Return the call as it may run, or the outcome of one that may not; asked for one call at a time, in order."""
         try:
             decision = await decide_call(
                 self.services.hooks, place, self.services.guard, self.services.ask, self.cancel
             )
+            if decision is not place:
+                await until(self.services.journal.barrier(), self.cancel)  # what a hook made of it is durable too
         except Cancelled:
             return NOT_STARTED
         if isinstance(decision, Deny):
             return failed("DeniedError", "DENIED", f"the call was not allowed: {decision.reason}")
-        return None
+        return decision
+
+    async def _revised(self, place: CallPlace) -> ToolOutcome:
+        """Run a call that is not quite the one that the model made, and tell it so."""
+        outcome = await self._contained(place)
+        note = TextBlock(f"[A hook of the person's changed the arguments to: {place.call.arguments[:REVISED_SHOWN]}]")
+        return replace(outcome, content=(*outcome.content, note))
 
     async def _contained(self, place: CallPlace) -> ToolOutcome:
         tools, hooks = self.services.tools, self.services.hooks

@@ -16,7 +16,7 @@ from acp_server.agent.turns import TurnEnd
 from acp_server.base.cancel import Cancelled, CancelToken
 from acp_server.base.errors import ServerError
 from acp_server.base.registered import Registered
-from acp_server.base.values import value
+from acp_server.base.values import replace, value
 from acp_server.llm.waiting import until
 from acp_server.messages.blocks import Message
 from acp_server.messages.chunks import StreamChunk
@@ -66,6 +66,15 @@ class Ask:
     reason: str
 
 
+@value
+class Revise:
+    """The call is another one from here on: its tool with these arguments, JSON, judged as if the model had made it."""
+
+    arguments: str
+    decision: Allow | Ask = Allow()
+    """What is decided of it so far."""
+
+
 Decision: TypeAlias = Allow | Deny | Ask
 ALLOW: Final = Allow()
 Asking: TypeAlias = Callable[[CallPlace, str, CancelToken], Awaitable[Decision]]
@@ -77,8 +86,10 @@ Request: TypeAlias = Callable[[StepPlace, CallConfig], Awaitable[CallConfig]]
 """Returns where and how the request goes; the provider has to exist."""
 Stream: TypeAlias = Callable[[StepPlace, GenerateOptions, AsyncIterator[StreamChunk]], AsyncIterator[StreamChunk]]
 """Returns the stream that takes the place of the given one; it has to keep the grammar of chunks."""
-PreTool: TypeAlias = Callable[[CallPlace, Decision], Awaitable[Decision]]
+PreTool: TypeAlias = Callable[[CallPlace, Decision], Awaitable[Decision | Revise]]
 """Gets what hooks before it decided, returns the decision; Deny is final, so a later hook is not asked."""
+Guard: TypeAlias = Callable[[CallPlace, Decision], Awaitable[Decision]]
+"""Judges the call that will run; it revises none."""
 Run: TypeAlias = Callable[[], Awaitable[ToolOutcome]]
 Execute: TypeAlias = Callable[[CallPlace, CancelToken, Run], Awaitable[ToolOutcome]]
 """Stands around a call: awaits the rest and returns an outcome, or returns its own without awaiting it."""
@@ -154,11 +165,12 @@ async def wrap_stream(
 
 
 async def decide_call(
-    hooks: Hooks, place: CallPlace, guard: PreTool | None, ask: Asking | None, cancel: CancelToken
-) -> Allow | Deny:
-    """Return whether the call may run. A hook that fails, and a question that nobody answers, deny it.
+    hooks: Hooks, place: CallPlace, guard: Guard | None, ask: Asking | None, cancel: CancelToken
+) -> CallPlace | Deny:
+    """Return the call that may run, or why none may. A hook that fails, and a question that nobody answers, deny it.
 
-    `guard` has the last word, whenever hooks were registered: what it says is asked or denied, no hook can allow.
+    `guard` has the last word, whenever hooks were registered: what it says is asked or denied, no hook can allow. Hooks
+    after one that revised the call, the guard and the person see the call as it would run.
 
     Raises:
         Cancelled: the turn was cancelled meanwhile.
@@ -166,7 +178,10 @@ async def decide_call(
     decision: Decision = ALLOW
     try:
         for hook in hooks.pre_tool.items:
-            decision = await until(hook(place, decision), cancel)
+            said = await until(hook(place, decision), cancel)
+            if isinstance(said, Revise):
+                place, said = replace(place, call=replace(place.call, arguments=said.arguments)), said.decision
+            decision = said
             if isinstance(decision, Deny):
                 return decision
         if guard is not None:
@@ -180,7 +195,9 @@ async def decide_call(
         raise
     except Exception as error:  # noqa: BLE001 - whatever guards a call fails closed
         return Deny(f"what guards it failed with {type(error).__name__}")
-    return decision if isinstance(decision, Allow | Deny) else Deny("nobody decided")
+    if isinstance(decision, Allow):
+        return place
+    return decision if isinstance(decision, Deny) else Deny("nobody decided")
 
 
 async def execute_call(hooks: Hooks, place: CallPlace, cancel: CancelToken, run: Run) -> ToolOutcome:

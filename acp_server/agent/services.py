@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from acp_server.agent.contexts import Context
-from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks, PreTool, StepPlace
+from acp_server.agent.hooks import NO_HOOKS, Asking, Guard, Hooks, StepPlace
 from acp_server.agent.keeping import Keeper
 from acp_server.agent.system_prompt import SECTIONS, VARIABLES, Section, Variable
 from acp_server.agent.tools import ToolBox
@@ -71,7 +71,7 @@ class AgentServices:
     title: Title = fallback_for
     max_steps: Callable[[], int] = lambda: MAX_STEPS
     """Asked when a turn begins."""
-    guard: PreTool | None = None
+    guard: Guard | None = None
     """Judges each call after every hook, so that nobody comes behind it; None judges nothing."""
     attachments: Attachments = NO_ATTACHMENTS
     keeper: Callable[[], Keeper | None] = lambda: None

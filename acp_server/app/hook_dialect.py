@@ -9,7 +9,20 @@ from typing import Any, Final, Literal, TypeAlias
 
 from acp_server.base.values import value
 
-EVENTS: Final = ("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop")
+EVENTS: Final = (
+    "SessionStart",
+    "PreToolUse",
+    "PostToolUse",
+    "UserPromptSubmit",
+    "Stop",
+    "SubagentStop",
+    "PreCompact",
+    "Notification",
+)
+WATCHING: Final = frozenset({"PreCompact", "Notification"})
+"""Events that a command hears of and changes nothing about."""
+_PLAIN: Final = frozenset({"UserPromptSubmit", "SessionStart"})
+"""Events on which plain output is words for the model."""
 SECONDS: Final = 60.0
 MOST_SECONDS: Final = 600.0
 WORDS: Final = 10_000
@@ -27,7 +40,7 @@ _ANSWERS: Final[Mapping[str, Answer]] = {
 
 @value
 class Hook:
-    """One command on one event; `matcher` covers whole names of tools, empty for all."""
+    """One command on one event; `matcher` covers whole names of tools (or of what else it is about), empty for all."""
 
     event: str
     command: str
@@ -35,7 +48,7 @@ class Hook:
     seconds: float = SECONDS
 
     def fits(self, event: str, tool: str | None) -> bool:
-        """Return whether it runs on that event, for that tool."""
+        """Return whether it runs on that event, for that tool or what else the event is about."""
         if event != self.event:
             return False
         if tool is None or self.matcher in ("", "*"):
@@ -64,6 +77,8 @@ class Said:
     context: str = ""
     told: str = ""
     failed: bool = False
+    updated: Mapping[str, Any] | None = None
+    """The input that a call is to have instead."""
 
 
 def hooks_in(table: Mapping[str, Any]) -> Iterator[Hook]:
@@ -90,7 +105,7 @@ def said_by(event: str, ran: Ran) -> Said:
         return Said(failed=True)
     output = _json(ran.stdout)
     if output is None:
-        return Said(context=_cut(ran.stdout)) if event == "UserPromptSubmit" else Said()
+        return Said(context=_cut(ran.stdout)) if event in _PLAIN else Said()
     return _read(output)
 
 
@@ -104,7 +119,14 @@ def _read(output: Mapping[str, Any]) -> Said:
         answer, reason = "deny", _words(output.get("stopReason")) or reason
     if answer in ("deny", "ask"):
         reason = reason or "a hook said no"
-    return Said(answer, reason, _words(special.get("additionalContext")), _words(output.get("systemMessage")))
+    updated = special.get("updatedInput")
+    return Said(
+        answer,
+        reason,
+        _words(special.get("additionalContext")),
+        _words(output.get("systemMessage")),
+        updated=updated if isinstance(updated, Mapping) and answer != "deny" else None,
+    )
 
 
 def _json(text: str) -> Mapping[str, Any] | None:

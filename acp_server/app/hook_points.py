@@ -6,17 +6,18 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
-from acp_server.agent.hooks import Ask, Decision, Deny, Enter, Reject, StepPlace
+from acp_server.agent.hooks import Ask, Decision, Deny, Enter, Reject, Revise, StepPlace
 from acp_server.agent.tools import CallPlace, ToolOutcome
 from acp_server.agent.turns import TurnEnd
 from acp_server.app.hook_commands import run_hook
-from acp_server.app.hook_dialect import Hook, Said, said_by
+from acp_server.app.hook_dialect import WATCHING, Hook, Said, said_by
 from acp_server.app.session_access import SessionAccess
 from acp_server.base.json_value import JsonValue
 from acp_server.base.values import replace
 from acp_server.messages.blocks import Message, PluginSource, TextBlock, UserSource, text_of
+from acp_server.session.events import SessionEvent
 
 PLUGIN: Final = "acp-server/hooks"
 MOST_STOPS: Final = 3
@@ -27,7 +28,10 @@ Place: TypeAlias = StepPlace | CallPlace
 
 
 class HookPoints:
-    """What runs at each point; `tell` tells a session's person a sentence."""
+    """What runs at each point; `tell` tells a session's person a sentence.
+
+    `is_child` says whether a session is a sub-agent's, `begins` whether it has taken no step since it was opened.
+    """
 
     def __init__(
         self,
@@ -35,20 +39,25 @@ class HookPoints:
         environment: Mapping[str, str],
         sessions: SessionAccess,
         tell: Callable[[str, str], None],
+        *,
+        is_child: Callable[[str], bool] = lambda _session_id: False,
+        begins: Callable[[str], bool] = lambda _session_id: False,
     ) -> None:
         self._hooks_of = hooks_of
         self._environment = environment
         self._sessions = sessions
         self._tell = tell
+        self._is_child = is_child
+        self._begins = begins
         self._stops: dict[tuple[str, int], int] = {}
 
     async def pre_step(self, place: StepPlace, entry: Enter) -> Enter | Reject:
-        """Let hooks on a prompt add to it or reject it."""
+        """Let hooks on a session's first step here and on a prompt add to it, or reject a prompt."""
+        added = [*await self._session_start(place)]
         prompts = [message for message in entry.messages if isinstance(message.source, UserSource)]
         if not prompts:
-            return entry
+            return Enter((*entry.messages, *added)) if added else entry
         prompt = "\n".join(text_of(message.content) for message in prompts)
-        added: list[Message] = []
         for said in await self._run("UserPromptSubmit", place, None, {"prompt": prompt}):
             if said.answer == "deny":
                 return Reject(said.reason)
@@ -56,16 +65,27 @@ class HookPoints:
                 added.append(_message(said.context))
         return Enter((*entry.messages, *added))
 
-    async def pre_tool(self, place: CallPlace, before: Decision) -> Decision:
-        """Let hooks deny a call or have it asked; what consent says later, none can take back."""
-        decision = before
-        given = {"tool_name": place.call.name, "tool_input": _arguments(place.call.arguments)}
+    async def _session_start(self, place: StepPlace) -> Sequence[Message]:
+        """Let hooks tell the model more when a session takes its first step in this process."""
+        if not self._begins(place.session_id) or self._is_child(place.session_id):
+            return ()
+        source = "startup" if (place.turn, place.step) == (1, 1) else "resume"
+        said = await self._run("SessionStart", place, source, {"source": source})
+        return [_message(each.context) for each in said if each.context]
+
+    async def pre_tool(self, place: CallPlace, before: Decision) -> Decision | Revise:
+        """Let hooks deny a call, have it asked or change its input; what consent says later, none can take back."""
+        decision, updated = before, None
+        given: dict[str, Any] = {"tool_name": place.call.name, "tool_input": _arguments(place.call.arguments)}
         for said in await self._run("PreToolUse", place, place.call.name, given):
             if said.answer == "deny":
                 return Deny(said.reason)
             if said.answer == "ask":
                 decision = Ask(said.reason)
-        return decision
+            updated = said.updated if said.updated is not None else updated
+        if updated is None or isinstance(decision, Deny):
+            return decision
+        return Revise(json.dumps(updated), decision)
 
     async def post_tool(self, place: CallPlace, outcome: ToolOutcome) -> ToolOutcome:
         """Let hooks tell the model more about a result."""
@@ -87,12 +107,31 @@ class HookPoints:
         count = self._stops.get(key, 0)
         if end.kind != "completed" or count >= MOST_STOPS:
             return ()
-        said = await self._run("Stop", place, None, {"stop_hook_active": count > 0})
+        event = "SubagentStop" if self._is_child(place.session_id) else "Stop"
+        said = await self._run(event, place, None, {"stop_hook_active": count > 0})
         reasons = [each.reason for each in said if each.answer == "deny"]
         self._stops = {key: count + 1} if reasons else {}
         return [_message(reason) for reason in reasons]
 
-    async def _run(self, event: str, place: Place, tool: str | None, given: Mapping[str, Any]) -> list[Said]:
+    async def happened(self, session_id: str, event: SessionEvent) -> None:
+        """Let hooks hear of a question to the person and of a compaction; what they say is for the person alone."""
+        place = self._last_step(session_id)
+        if event.type == "compaction/start":
+            trigger = "manual" if event.data.get("reason") == "manual" else "auto"
+            await self._run("PreCompact", place, trigger, {"trigger": trigger, "custom_instructions": ""})
+        else:
+            tool = event.data.get("toolName")
+            message = "The agent has a question." if tool is None else f"The agent asks whether it may use {tool}."
+            await self._run("Notification", place, None, {"message": message})
+
+    def _last_step(self, session_id: str) -> StepPlace:
+        """Return the newest step of a session; what happens outside of turns belongs to the one before it."""
+        log, turn, step = self._sessions.events(session_id), 1, 1
+        for event in () if log is None else log.of_types(("step/start",)):
+            turn, step = cast("int", event.data["turn"]), cast("int", event.data["step"])
+        return StepPlace(session_id, None, turn, step)
+
+    async def _run(self, event: str, place: Place, tool: str | None, given: dict[str, Any]) -> list[Said]:
         """Run the hooks that fit, in their order, up to one that blocks; return what they say."""
         cwd = self._sessions.cwd(place.session_id)
         found = [hook for hook in self._hooks_of(cwd) if hook.fits(event, tool)]
@@ -101,8 +140,10 @@ class HookPoints:
             said.append(await self._one(hook, place, cwd or "/", given))
             if said[-1].told:
                 self._tell(place.session_id, said[-1].told)
-            if said[-1].answer == "deny":
+            if said[-1].answer == "deny" and event not in WATCHING:
                 break
+            if said[-1].updated is not None and "tool_input" in given:
+                given["tool_input"] = dict(said[-1].updated)
         return said
 
     async def _one(self, hook: Hook, place: Place, cwd: str, given: Mapping[str, Any]) -> Said:
@@ -127,6 +168,7 @@ class HookPoints:
             result["durationMs"] = round(1000 * (time.monotonic() - began))
             result |= {} if code is None else {"exitCode": code}
             result |= {"reason": said.reason} if said.reason else {}
+            result |= {"updatedInput": json.dumps(said.updated)} if said.updated is not None else {}
             self._sessions.record("hook/result", place.session_id, result)
         return said
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from acp_server.acp.commands import Command
 from acp_server.agent.agent import Agent
 from acp_server.agent.contexts import Context
-from acp_server.agent.hooks import Allow, Ask, Decision, Deny, Enter, Reject, Run, StepPlace
+from acp_server.agent.hooks import Allow, Ask, Decision, Deny, Enter, Reject, Revise, Run, StepPlace
 from acp_server.agent.system_prompt import Section
 from acp_server.agent.tools import CallPlace, ToolOutcome
 from acp_server.agent.turns import TurnEnd
@@ -60,6 +60,7 @@ __all__ = [
     "ProviderEntry",
     "ReasoningDelta",
     "Reject",
+    "Revise",
     "Run",
     "Section",
     "ServerError",

@@ -334,10 +334,14 @@ class HookGroup(Table):
 class Hooks(Table):
     """Commands that are run at points of a turn, by the point."""
 
+    SessionStart: list[HookGroup] = []
     PreToolUse: list[HookGroup] = []
     PostToolUse: list[HookGroup] = []
     UserPromptSubmit: list[HookGroup] = []
     Stop: list[HookGroup] = []
+    SubagentStop: list[HookGroup] = []
+    PreCompact: list[HookGroup] = []
+    Notification: list[HookGroup] = []
 
 
 class RowTable(Table):

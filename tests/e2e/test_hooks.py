@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,10 @@ import pytest
 
 from acp_server.persistence.scan import scan_log
 from acp_server.session.events import SessionEvent
-from tests.e2e.sessions import log_of
+from tests.e2e.sessions import load, log_of
 from tests.e2e.stage import Stage
 from tests.e2e.test_skills import asked, put
-from tests.e2e.test_tools import Play, bash, call
+from tests.e2e.test_tools import Play, bash, call, choosing, write
 from tests.support.mock_llm import MockLlm
 
 SETTINGS = """\
@@ -87,3 +88,79 @@ def test_a_workspaces_hooks_run_after_trust_alone(stage: Stage, mock: MockLlm) -
     play.client.prompt(play.session, f"/trust {digits[1]}")
     play.run({"text": "Two."})
     assert ran.exists()
+
+
+POINTS = """\
+[[hooks.SessionStart]]
+matcher = "startup"
+hooks = [{ command = "cat >> heard; echo mind the house rules" }]
+
+[[hooks.SessionStart]]
+matcher = "resume"
+hooks = [{ command = "echo welcome back" }]
+
+[[hooks.SubagentStop]]
+hooks = [{ command = "cat >> heard" }]
+
+[[hooks.Stop]]
+hooks = [{ command = "cat >> heard" }]
+
+[[hooks.PreCompact]]
+hooks = [{ command = "cat >> heard; exit 2" }]
+
+[[hooks.Notification]]
+hooks = [{ command = "cat >> heard" }]
+"""
+
+
+def heard(stage: Stage, *points: str) -> list[str]:
+    """Wait until hooks have heard of so many points; return their names in order."""
+    end, found = time.monotonic() + 30, list[str]()
+    while time.monotonic() < end and set(points) - set(found):
+        file = stage.project / "heard"
+        found = re.findall(r'"hook_event_name": "(\w+)"', file.read_text("utf-8")) if file.exists() else []
+        time.sleep(0.05)
+    return found
+
+
+def test_further_points_hear_of_sessions_subagents_questions_and_compactions(stage: Stage, mock: MockLlm) -> None:
+    put(stage.state / "settings.toml", POINTS)
+    play = Play(stage, mock)
+    play.person(choosing("allow-once"))
+    child = call("task", description="Help", prompt="Say hello.")
+    play.run(child, {"text": "Hello."}, write("a.txt"), {"text": "Done."})
+    assert "mind the house rules" in asked(play)
+    names = heard(stage, "SessionStart", "SubagentStop", "Notification", "Stop")
+    assert (names.count("SessionStart"), names.count("SubagentStop"), names.count("Stop")) == (1, 1, 1)
+    play.script({"text": "A summary."})
+    play.client.prompt(play.session, "/compact")
+    assert "PreCompact" in heard(stage, "PreCompact")
+    play.restart()
+    play.client.initialize()
+    load(play.client, play.session, stage.project)
+    play.run({"text": "Again."})
+    assert "welcome back" in asked(play)
+
+
+def test_a_hook_changes_the_input_of_a_call_which_is_judged_as_it_runs(stage: Stage, mock: MockLlm) -> None:
+    reply = {"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"path": "b.txt", "content": "x"}}}
+    odd = {"hookSpecificOutput": {"updatedInput": {"way": "none"}}}
+    put(stage.project / "reply.json", json.dumps(reply))
+    put(stage.project / "odd.json", json.dumps(odd))
+    put(
+        stage.state / "settings.toml",
+        '[[hooks.PreToolUse]]\nmatcher = "write"\n'
+        'hooks = [{ command = "cat reply.json" }, { command = "cat > second" }]\n'
+        '[[hooks.PreToolUse]]\nmatcher = "read"\nhooks = [{ command = "cat odd.json" }]\n',
+    )
+    play = Play(stage, mock)
+    play.person(choosing("allow-once"))
+    play.run(write("a.txt"), call("read", path="a.txt"), {"text": "Done."})
+    written, refused = play.results()
+    (question,) = play.client.questions
+    assert question["params"]["toolCall"]["rawInput"]["paths"] == [str(stage.project / "b.txt")]
+    assert ((stage.project / "b.txt").read_text(), (stage.project / "a.txt").exists()) == ("x", False)
+    assert 'changed the arguments to: {"path": "b.txt", "content": "x"}]' in written
+    assert refused.startswith("Error: ")
+    assert "path" in refused
+    assert json.loads((stage.project / "second").read_text("utf-8"))["tool_input"] == {"path": "b.txt", "content": "x"}

@@ -13,6 +13,7 @@ from acp_server.agent.consent.grants import Change
 from acp_server.agent.modes import MODES
 from acp_server.agent.network import REACHES
 from acp_server.agent.turns import EndKind
+from acp_server.app.hook_dialect import EVENTS as HOOK_POINTS
 from acp_server.base.cancel import CancelCause
 from acp_server.base.values import value
 from acp_server.tools.client_side import ReplyKind
@@ -397,7 +398,7 @@ EVENTS: Final[Mapping[str, Event]] = {
         "A hook's command begins.",
         {
             "hookId": "names this run",
-            "event": "the point: `PreToolUse`, `PostToolUse`, `UserPromptSubmit` or `Stop`",
+            "event": f"the point: one of {_one_of(HOOK_POINTS)}",
             "command": "the command line",
             "turn": "the turn",
             "step": "the step in that turn",
@@ -412,6 +413,7 @@ EVENTS: Final[Mapping[str, Event]] = {
             "durationMs": "how long it ran",
             "exitCode?": ("whole number", "its exit code; absent when it was stopped or not started"),
             "reason?": "what it said",
+            "updatedInput?": ("text", "the input that the call gets instead, JSON"),
         },
     ),
     "subagent/descriptor": Event(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from acp_server.agent.agent import Agent
 from acp_server.agent.contexts import Context
-from acp_server.agent.hooks import NO_HOOKS, Asking, Hooks, PreTool
+from acp_server.agent.hooks import NO_HOOKS, Asking, Guard, Hooks
 from acp_server.agent.services import AgentServices
 from acp_server.agent.tools import NoTools, ToolBox
 from acp_server.agent.turns import TurnEnd
@@ -113,7 +113,7 @@ class Rig:
         hooks: Hooks = NO_HOOKS,
         contexts: Sequence[Context] = (),
         ask: Asking | None = None,
-        guard: PreTool | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.clock, self.ids, self.model = FakeClock(), FakeIds("m"), ChunkModel(answers)
         self.session = Session(SessionHeader(SessionId("s"), 0, "/p"), now=self.clock.now_ms)

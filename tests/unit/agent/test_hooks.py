@@ -17,6 +17,7 @@ from acp_server.agent.hooks import (
     Enter,
     Hooks,
     Reject,
+    Revise,
     Run,
     StepPlace,
 )
@@ -41,6 +42,7 @@ class Look:
 
     def __init__(self) -> None:
         self.ran = 0
+        self.arguments: list[str] = []
 
     def schemas(self) -> Sequence[ToolSchema]:
         return ()
@@ -56,6 +58,7 @@ class Look:
 
     async def run(self, place: CallPlace, cancel: CancelToken) -> ToolOutcome:
         self.ran += 1
+        self.arguments.append(place.call.arguments)
         return ToolOutcome((TextBlock("seen"),))
 
 
@@ -252,6 +255,32 @@ async def test_the_guard_is_asked_after_hooks_that_came_later_and_has_the_last_w
     await rig.run("two")
     assert (told, tools.ran) == ([Ask("sure?"), Allow()], 0)
     assert result(rig) == ("Error: the call was not allowed: the person said no to: which one?", DENIED)
+
+
+async def test_a_revised_call_is_judged_asked_about_and_run_as_it_was_revised() -> None:
+    hooks, tools, seen = Hooks(), Look(), list[tuple[str, str]]()
+
+    async def revise(_place: CallPlace, _before: Decision) -> Revise:
+        return Revise('{"at": 2}', Ask("sure?"))
+
+    async def later(place: CallPlace, before: Decision) -> Decision:
+        seen.append(("later", place.call.arguments))
+        return before
+
+    async def guard(place: CallPlace, before: Decision) -> Decision:
+        seen.append(("guard", place.call.arguments))
+        return before
+
+    async def ask(place: CallPlace, reason: str, _cancel: CancelToken) -> Decision:
+        seen.append((reason, place.call.arguments))
+        return Allow()
+
+    hooks.pre_tool.add(revise)
+    hooks.pre_tool.add(later)
+    rig = Rig([CALL, text("done")], hooks=hooks, tools=tools, ask=ask, guard=guard)
+    await rig.run("one")
+    assert seen == [("later", '{"at": 2}'), ("guard", '{"at": 2}'), ("sure?", '{"at": 2}')]
+    assert (tools.ran, tools.arguments) == (1, ['{"at": 2}'])
 
 
 async def test_a_call_runs_once() -> None:
