@@ -66,6 +66,7 @@ EVERY: tuple[tuple[str, dict[str, JsonValue]], ...] = (
     ("approval/asked", {"id": "q", "toolName": "bash"}),
     ("approval/decided", {"id": "q", "outcome": "allowed"}),
     ("approval/rule", {"change": "added", "rule": {"verdict": "allow", "scope": "session"}}),
+    ("subagent/spent", {"callId": "c", "sessionId": "s-9", "usage": {}}),
     ("question/asked", {"id": "q2", "question": "Which?"}),
     ("question/answered", {"id": "q2", "outcome": "answered"}),
     ("hook/invoked", {"hookId": "h", "event": "Stop", "command": "true", **PLACE}),
