@@ -1,6 +1,6 @@
 // An agent of the reference SDK on the other end of two pipes, and one whose answers a test gives by hand.
 import * as acp from '@agentclientprotocol/sdk';
-import { Agent, type Calls, type Features, type Opened, type Update } from '../src/rpc/agent.ts';
+import { Agent, type Calls, type ConfigOption, type Features, type Opened, type UndoPreview, type Update } from '../src/rpc/agent.ts';
 import type { Change } from '../src/session/items.ts';
 
 /** Joins an agent app and our client by pipes of bytes. */
@@ -56,8 +56,13 @@ export class FakeAgent {
     return Promise.resolve({ sessionId, configOptions: [], modes: null });
   }
 
+  /** What the next loads are refused with. */
+  refusals: Error[] = [];
+
   loadSession(sessionId: string): Promise<Opened> {
     this.calls.push(`load ${sessionId}`);
+    const refusal = this.refusals.shift();
+    if (refusal) return Promise.reject(refusal);
     for (const update of this.history) this.deliver(sessionId, update);
     return Promise.resolve({ sessionId, configOptions: [], modes: null });
   }
@@ -70,6 +75,16 @@ export class FakeAgent {
   steer(sessionId: string): Promise<void> {
     this.calls.push(`steer ${sessionId}`);
     return Promise.resolve();
+  }
+
+  undo(sessionId: string, back: number, apply: boolean): Promise<UndoPreview> {
+    this.calls.push(`undo ${sessionId} ${back} ${apply}`);
+    return Promise.resolve({ messages: [], files: [], conflicts: [], applied: apply });
+  }
+
+  setOption(sessionId: string, id: string, value: string): Promise<readonly ConfigOption[]> {
+    this.calls.push(`set ${sessionId} ${id} ${value}`);
+    return Promise.resolve([{ id, name: 'Model', type: 'select', currentValue: value, options: [{ value, name: 'M' }] }]);
   }
 
   cancel(sessionId: string): Promise<void> {

@@ -87,6 +87,48 @@ test('a waiting message can be taken back, or sent into the running turn', async
   assert.deepEqual([said(thread), thread.meta.queue], [['one', 'three'], []]);
 });
 
+test('an undo goes back so many messages and shows what is left', async () => {
+  const { agent, thread } = await begun();
+  for (const words of ['one', 'two']) {
+    thread.send(draft(words));
+    agent.turns.at(-1)!.end('end_turn');
+    await settled();
+  }
+  const first = thread.transcript.items.find((item) => item.kind === 'user')!;
+  await thread.undoPreview(first.id);
+  await thread.undo(first.id);
+  assert.deepEqual(agent.calls.slice(3), ['undo s1 2 false', 'undo s1 2 true', 'load s1']);
+  assert.deepEqual(said(thread), []);
+});
+
+test('the command that goes back is followed by showing what is left', async () => {
+  const { agent, thread } = await begun();
+  thread.send(draft('/undo 2 go'));
+  agent.turns[0]!.end('end_turn');
+  await settled();
+  assert.deepEqual(agent.calls, ['new s1', 'prompt s1', 'load s1']);
+});
+
+test('a choice is the agent`s answer', async () => {
+  const { agent, thread } = await begun();
+  await thread.choose('model', 'm2');
+  assert.deepEqual(agent.calls, ['new s1', 'set s1 model m2']);
+  assert.deepEqual(thread.meta.pickers.map((picker) => [picker.id, picker.current]), [['model', 'm2']]);
+});
+
+test('a session that another window still holds is tried again; another refusal is told', async () => {
+  const { agent, thread } = await begun();
+  thread.transcript.addUser({ text: 'one', pictures: [], attachments: [] });
+  thread.detach('');
+  agent.refusals = [new Failure(-32600, 'It is open elsewhere.')];
+  await thread.attach(agent.agent);
+  assert.deepEqual([agent.calls, thread.stale], [['new s1', 'load s1', 'load s1'], false]);
+  thread.detach('');
+  agent.refusals = [new Failure(-32603, 'The log cannot be read.')];
+  await thread.attach(agent.agent);
+  assert.deepEqual([said(thread), thread.stale], [['! This conversation cannot be shown.'], true]);
+});
+
 function many(saved?: Saved): { agent: FakeAgent; threads: Threads; kept: () => Saved | undefined } {
   const agent = new FakeAgent();
   let last: Saved | undefined;

@@ -1,6 +1,6 @@
 // One conversation: sends what the person writes one turn after the other, keeps what waits, stops, asks, and is shown
 // again after the server came back. Knows the agent by its calls alone.
-import type { Agent, PermissionOutcome, PermissionRequest, UndoPreview, Update } from '../rpc/agent.ts';
+import type { Agent, Opened, PermissionOutcome, PermissionRequest, UndoPreview, Update } from '../rpc/agent.ts';
 import { failureOf, type Failure } from '../rpc/failure.ts';
 import { promptOf, uriOf } from './blocks.ts';
 import type { Change, Draft, UserItem } from './items.ts';
@@ -21,6 +21,9 @@ interface OpenAsk {
 }
 
 const CANCELLED: PermissionOutcome = { outcome: 'cancelled' };
+const LOAD_TRIES = 6;
+const LOAD_PAUSE_MS = 500;
+const UNDONE = /^\/undo\b.*\bgo\s*$/;
 const ENDS: Record<string, string> = {
   cancelled: 'Stopped.',
   max_tokens: 'The answer reached the longest length that the model allows.',
@@ -197,7 +200,7 @@ export class Thread {
     this.transcript.setMeta({ loading: true });
     this.transcript.clear();
     try {
-      const opened = await agent.loadSession(this.sessionId, this.cwd);
+      const opened = await this.open(agent);
       this.stale = false;
       this.transcript.endTurn();
       this.transcript.setMeta({ pickers: pickersOfOpened(opened) });
@@ -211,6 +214,18 @@ export class Thread {
       this.transcript.setMeta({ loading: false });
     }
     this.advance();
+  }
+
+  /** Loads the session; one that the server of another window still holds is tried again for a few seconds. */
+  private async open(agent: Agent): Promise<Opened> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await agent.loadSession(this.sessionId, this.cwd);
+      } catch (thrown) {
+        if (!failureOf(thrown).wrongMoment || tries === LOAD_TRIES) throw thrown;
+        await new Promise((resolve) => setTimeout(resolve, LOAD_PAUSE_MS));
+      }
+    }
   }
 
   private async run(draft: Draft, agent: Agent): Promise<void> {
@@ -230,7 +245,9 @@ export class Thread {
       reason = 'failed';
     }
     this.transcript.setMeta({ running: false });
-    if (reason === 'end_turn') this.advance();
+    // The command took messages back, which no update tells: what is left is shown again.
+    if (reason === 'end_turn' && UNDONE.test(draft.text)) await this.load(agent);
+    else if (reason === 'end_turn') this.advance();
   }
 
   private advance(): void {

@@ -15,6 +15,7 @@ import * as settings from './settings.ts';
 import { ChatView } from './view.ts';
 
 const SAVED = 'threads';
+const HANDSHAKE_MS = 60_000;
 const DEMO = 'demo';
 
 export class App {
@@ -73,6 +74,10 @@ export class App {
     this.log.dispose();
   }
 
+  private get version(): string {
+    return String((this.context.extension.packageJSON as { version?: unknown }).version);
+  }
+
   private async connect(server: Server): Promise<void> {
     const tap = settings.logsWire() ? (way: string, line: string) => this.log.append(`${way}: ${line}`) : undefined;
     const agent = new Agent(wire(server.pipes.input, server.pipes.output, tap), {
@@ -82,9 +87,10 @@ export class App {
     });
     void server.exited.then((exit) => this.disconnected(agent, inWords(exit)));
     try {
-      await agent.initialize(String((this.context.extension.packageJSON as { version: string }).version));
+      await within(HANDSHAKE_MS, agent.initialize(this.version));
     } catch (thrown) {
-      this.log.append(`${failureOf(thrown).message}\n`);
+      // The end of the process is told by the supervisor.
+      if (!agent.over) this.become({ is: 'failed', why: `The server did not shake hands: ${failureOf(thrown).message}` });
       return;
     }
     this.agent = agent;
@@ -110,7 +116,7 @@ export class App {
     if (status.is === 'starting' && this.state.is !== 'restarting') this.become({ is: 'starting' });
     if (status.is === 'waiting') this.become({ is: 'restarting', why: status.why });
     if (status.is === 'missing') this.become({ is: 'missing', looked: status.looked });
-    if (status.is === 'failed') this.become({ is: 'failed', why: status.why });
+    if (status.is === 'failed') this.become({ is: 'failed', why: `${status.why} It was started again several times.` });
   }
 
   private needsAuth(failure: Failure): void {
@@ -138,6 +144,15 @@ export class App {
     this.view.showThread();
     this.view.showTabs();
   }
+}
+
+/** Returns what comes in time, else fails. */
+function within<Value>(ms: number, coming: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it was silent for ${ms / 1_000} seconds.`)), ms);
+  });
+  return Promise.race([coming, late]).finally(() => clearTimeout(timer));
 }
 
 const NOTHING: Can = { images: false, list: false, remove: false, steer: false, rename: false, fork: false, undo: false };

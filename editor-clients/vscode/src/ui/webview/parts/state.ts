@@ -23,7 +23,7 @@ export function stateElement(state: State): HTMLElement | null {
         [act('Install…', 'install'), act('Look again', 'restart'), act('Choose a path', 'settings')],
       );
     case 'failed':
-      return card('The server stopped', `${state.why} It was started again several times.`, [], [act('Start again', 'restart'), act('Show the log', 'log'), act('Settings', 'settings')]);
+      return card('The server does not run', state.why, [], [act('Start again', 'restart'), act('Show the log', 'log'), act('Settings', 'settings')]);
     case 'auth':
       return card(
         'Choose how to reach a model',
