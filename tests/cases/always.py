@@ -18,7 +18,7 @@ def broken(trace: Trace, asked: Sequence[Asked], options: Options) -> list[str]:
     if options.own or options.strict:
         wrong += invariants.broken(trace, [KEY])
     if options.strict:
-        wrong += schema.stable().trace(trace)
+        wrong += schema.stable().agent_trace(trace)
     return list(dict.fromkeys(wrong))
 
 

@@ -125,7 +125,7 @@ def judge(trace: Trace, seen: int, lines: list[Line]) -> list[str]:
     part = Trace()
     for frame in frames:
         part.add(frame.proc, frame.way, frame.raw)
-    wrong = invariants.stdout_lines(part) + schema.stable().trace(part)
+    wrong = invariants.stdout_lines(part) + schema.stable().agent_trace(part)
     counts = Counter(id_key(f.value["id"]) for f in frames if f.is_answer())
     sound = {id_key(line.ident) for line in lines if line.ident is not None}
     wrong += [f"id {ident} is answered {counts[ident]} times" for ident in sound if counts[ident] > 1]

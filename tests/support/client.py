@@ -87,9 +87,9 @@ class Client:
 
     # -- sending
 
-    def send_line(self, line: bytes) -> None:
-        """Send a line as it is, and record it."""
-        wrong = self.agent.send(line)
+    def send_line(self, line: bytes, *, odd: bool = False) -> None:
+        """Send a line as it is, and record it; `odd` says that the protocol's schema refuses it."""
+        wrong = self.agent.send(line, odd=odd)
         if wrong:
             raise BrokenError(wrong)
 
@@ -97,18 +97,18 @@ class Client:
         """Return an id that no request of this client has had."""
         return next(self._ids)
 
-    def request(self, method: str, params: object = None) -> int:
+    def request(self, method: str, params: object = None, *, odd: bool = False) -> int:
         """Send a request; return its id."""
         ident = self.request_id()
-        self._send({"id": ident, "method": method}, params)
+        self._send({"id": ident, "method": method}, params, odd)
         return ident
 
-    def notify(self, method: str, params: object = None) -> None:
-        self._send({"method": method}, params)
+    def notify(self, method: str, params: object = None, *, odd: bool = False) -> None:
+        self._send({"method": method}, params, odd)
 
-    def _send(self, head: Obj, params: object) -> None:
+    def _send(self, head: Obj, params: object, odd: bool) -> None:
         body = {} if params is None else {"params": params}
-        self.send_line(json.dumps({"jsonrpc": "2.0", **head, **body}).encode())
+        self.send_line(json.dumps({"jsonrpc": "2.0", **head, **body}).encode(), odd=odd)
 
     # -- waiting
 

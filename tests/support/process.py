@@ -101,9 +101,9 @@ class AgentProcess:
                     return "the agent closed its stdin"
         return None
 
-    def send(self, line: bytes) -> str | None:
+    def send(self, line: bytes, *, odd: bool = False) -> str | None:
         """Write one line and record it; return what went wrong, or None."""
-        self.trace.add(self.proc, "sent", line)
+        self.trace.add(self.proc, "sent", line, odd=odd)
         return self.write(line + b"\n")
 
     def pause_reading(self) -> None:

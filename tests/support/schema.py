@@ -1,7 +1,8 @@
-"""The schema oracle: what the agent sends, held against the stable v1 schema of the protocol's own SDK.
+"""The schema oracle: frames of both directions, held against the stable v1 schema of the protocol's own SDK.
 
-Two judgements of each frame: the schema itself, and a stricter audit that finds keys which the schema does not know,
-at any depth. Free-form objects (`_meta`, `rawInput` and the like) are open to any key.
+Two judgements of each frame of an agent: the schema itself, and a stricter audit that finds keys which the schema does
+not know, at any depth. Free-form objects (`_meta`, `rawInput` and the like) are open to any key. A client's frames are
+judged by the schema alone, and those that a test marks as odd not at all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no annotations
 from jsonschema.exceptions import best_match  # type: ignore[import-untyped]  # it ships no annotations
 
 from tests.support import extensions, node
-from tests.support.trace import Obj, Trace, id_key
+from tests.support.trace import Frame, Obj, Trace, id_key
 
 Validator: TypeAlias = Callable[[Any], list[str]]
 """Returns what is wrong with a value; nothing when it fits."""
@@ -59,12 +60,21 @@ class Oracle:
         """Method -> definition of the params, for what an agent sends."""
         self.results: dict[str, str] = {}
         """Method -> definition of the result, for what an agent answers."""
+        self.client_calls: dict[str, str] = {}
+        """Method -> definition of the params, for what a client sends."""
+        self.client_results: dict[str, str] = {}
+        """Method -> definition of the result, for what a client answers."""
         for name, definition in self._definitions.items():
             side, method = definition.get("x-side"), definition.get("x-method")
-            if method and name.endswith(("Request", "Notification")) and side in {"client", "protocol"}:
+            if not method:
+                continue
+            is_call, is_answer = name.endswith(("Request", "Notification")), name.endswith("Response")
+            if is_call and side in {"client", "protocol"}:
                 self.calls[method] = name
-            elif method and name.endswith("Response") and side == "agent":
-                self.results[method] = name
+            if is_call and side in {"agent", "protocol"}:
+                self.client_calls[method] = name
+            if is_answer:
+                (self.results if side == "agent" else self.client_results)[method] = name
         self._updates: dict[str, Obj] = {
             variant["properties"]["sessionUpdate"]["const"]: variant
             for variant in self._definitions["SessionUpdate"]["oneOf"]
@@ -88,6 +98,26 @@ class Oracle:
         if answered not in self.results:
             return []
         return self._fits(self._root(self.results[answered]), value["result"], f"result of {answered}")
+
+    def client_frame(self, value: Any, answered: str | None = None) -> list[str]:
+        """Return what is wrong with one frame of a client; `answered` is the method of the agent that it answers."""
+        if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
+            return ["it is no JSON-RPC message"]
+        if "method" in value:
+            method = value["method"]
+            known = self.client_calls.get(method) if isinstance(method, str) else None
+            if known is None:
+                return [] if isinstance(method, str) and method.startswith("_") else [f"{method!r} is no method"]
+            return self._says(known, value.get("params") or {}, method)
+        if "error" in value:
+            return self._says("Error", value["error"], "error")
+        if answered not in self.client_results:
+            return []
+        return self._says(self.client_results[answered], value.get("result"), f"result of {answered}")
+
+    def _says(self, name: str, value: Any, where: str) -> list[str]:
+        wrong = self._validator(self._root(name)).iter_errors(value)
+        return [f"{where}: {_sentence(error)}" for error in wrong]
 
     def _call(self, value: Obj) -> list[str]:
         method = value["method"]
@@ -165,7 +195,22 @@ class Oracle:
         return self._validators[id(schema)][1]
 
     def trace(self, trace: Trace) -> list[str]:
-        """Return what is wrong with all frames that the agent sent; those that differ in free texts share one look."""
+        """Return what is wrong with all frames of both sides; those that differ in free texts share one look."""
+        return self.agent_trace(trace) + self.client_trace(trace)
+
+    def client_trace(self, trace: Trace) -> list[str]:
+        """Return what is wrong with the frames of the client that are not marked as odd."""
+        asked = {(f.proc, id_key(f.value["id"])): f.value["method"] for f in trace.frames if _asks(f)}
+        found = [
+            (why, frame)
+            for frame in trace.frames
+            if frame.way == "sent" and not frame.odd
+            for why in self.client_frame(frame.value, asked.get((frame.proc, _id_of(frame.value))))
+        ]
+        return [f"the client's {why}: {frame.raw[:200]!r}" for why, frame in found]
+
+    def agent_trace(self, trace: Trace) -> list[str]:
+        """Return what is wrong with the frames of the agent."""
         wrong: list[str] = []
         asked: dict[tuple[int, str], str] = {}
         params: dict[tuple[int, str], Any] = {}
@@ -208,6 +253,14 @@ def own_result(method: str) -> Validator:
 def own_notification(method: str) -> Validator:
     """Return the judge of the params of a notification of ours."""
     return validator(extensions.whole(extensions.notifications()[method]))
+
+
+def _asks(frame: Frame) -> bool:
+    return frame.way == "got" and frame.is_request()
+
+
+def _id_of(value: Any) -> str:
+    return id_key(value.get("id")) if isinstance(value, dict) else ""
 
 
 def _form(value: Any, key: str = "") -> Any:

@@ -50,13 +50,17 @@ class Update:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """One line without its LF. `at` is in seconds of the monotonic clock, `proc` counts the processes from 1."""
+    """One line without its LF. `at` is in seconds of the monotonic clock, `proc` counts the processes from 1.
+
+    `odd` marks what a test sends although the protocol's schema refuses it.
+    """
 
     at: float
     proc: int
     way: Way
     raw: bytes
     value: Any
+    odd: bool = False
 
     def is_request(self, method: str | None = None) -> bool:
         value = self.value
@@ -110,8 +114,8 @@ class Trace:
         self._answers: dict[tuple[int, str], list[int]] = {}
         self._requests: list[int] = []
 
-    def add(self, proc: int, way: Way, raw: bytes) -> Frame:
-        frame = Frame(time.monotonic(), proc, way, raw, parse(raw))
+    def add(self, proc: int, way: Way, raw: bytes, *, odd: bool = False) -> Frame:
+        frame = Frame(time.monotonic(), proc, way, raw, parse(raw), odd)
         with self.changed:
             self.frames.append(frame)
             if way == "sent" and frame.is_request():
