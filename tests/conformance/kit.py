@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ class Kit:
         self._session: str | None = None
         self._marks = itertools.count(1)
         self._plain: str | None = None
+        self._shown = False
 
     # -- places and processes
 
@@ -155,11 +157,14 @@ class Kit:
         self.model.close()
 
     def traces(self) -> list[Trace]:
-        """Return all that was said, after an ordinary turn where the agent can have one."""
-        try:
-            self.plain_turn(*self.session())
-        except NotJudgedError:
-            self.ordinary()
+        """Return all that was said, after a turn with a tool call where the agent can have one."""
+        if not self._shown:
+            self._shown = True
+            with suppress(NotJudgedError):
+                self.plain_turn(*self.session())
+                (self.project / "shown.txt").write_text("shown\n", "utf-8")
+                self.turn(*self.session(), self.tool("read_file", path="shown.txt"), {"text": "Read."})
+        self.ordinary()
         return [client.trace for client in self.clients]
 
     # -- asking
