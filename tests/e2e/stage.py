@@ -62,7 +62,7 @@ class Stage:
         for client in self.clients:
             ended = client.agent.end() if client.agent.popen.poll() is None else None
             wrong += [ended] if ended else []
-            wrong += invariants.broken(client.trace, self.secrets) + self.oracle().trace(client.trace)
+            wrong += invariants.broken(client.trace, self.secrets) + self.oracle().agent_trace(client.trace)
             said = client.agent.stderr().decode("utf-8", "replace")
             wrong += [f"stderr: {said[-600:]}"] if said else []
         return wrong + [f"left running: {words[:100]}" for words in left_behind(self.mark)]

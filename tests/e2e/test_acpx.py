@@ -64,7 +64,7 @@ def test_exec_prints_the_frames_of_one_prompt(stage: Stage) -> None:
     assert [played.turn_text(turn) for turn in turns] == ["Hello there."]
     assert [(played.answer(turn.id) or {})["result"] for turn in turns] == [{"stopReason": "end_turn"}]
     assert invariants.sessions(played.frames) == []
-    assert schema.stable().trace(played) == []
+    assert schema.stable().agent_trace(played) == []
 
 
 def test_exec_in_words_shows_the_answer(stage: Stage) -> None:

@@ -110,7 +110,7 @@ async def acp(acp_client: AcpClient) -> AsyncIterator[None]:
     assert hello["protocolVersion"] == 1
     yield
     assert invariants.broken(acp_client.trace) == []
-    assert schema.stable().trace(acp_client.trace) == []
+    assert schema.stable().agent_trace(acp_client.trace) == []
 
 
 async def test_a_session(acp: AcpClient) -> None:

@@ -284,7 +284,7 @@ class Machine(RuleBasedStateMachine):
             part = Trace()
             for frame in frames:
                 part.add(frame.proc, frame.way, frame.raw)
-            assert invariants.stdout_lines(part) + schema.stable().trace(part) == []
+            assert invariants.stdout_lines(part) + schema.stable().agent_trace(part) == []
 
     def _prompt(self, session: Known, text: str) -> Obj:
         return {"sessionId": session.ident, "prompt": [{"type": "text", "text": text}]}
