@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-SECONDS = 30.0
+SECONDS = 60.0
 """How long a screen may take to show something on a slow machine."""
 
 

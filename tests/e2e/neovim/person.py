@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from tests.e2e.stage import Stage, script
-from tests.support.launch import COMMAND, REPOSITORY
+from tests.support.launch import COMMAND, REPOSITORY, SCRIPTED
 from tests.support.terminal import SECONDS, Screen
 
 PLUGIN = REPOSITORY / "editor-clients" / "neovim"
@@ -30,6 +30,7 @@ class Person:
         self.stage, self.nvim, self.screen = stage, nvim, screen
         self.init = stage.root / "init.lua"
         self.settings = ""
+        self.model: str | None = SCRIPTED
 
     def start(self, *files: str) -> None:
         self.init.write_text(
@@ -38,7 +39,7 @@ class Person:
             f"require('acp').setup({{ command = {lua(list(COMMAND))}, {self.settings} }})\n",
             "utf-8",
         )
-        env = {**self.stage.environment(), "TERM": "tmux-256color", "LC_ALL": "C.UTF-8"}
+        env = {**self.stage.environment(self.model), "TERM": "tmux-256color", "LC_ALL": "C.UTF-8"}
         env |= {f"XDG_{kind}_HOME": str(self.stage.root / "xdg" / kind.lower()) for kind in ("STATE", "DATA", "CACHE")}
         command = (self.nvim, "--clean", "-u", str(self.init), *files)
         self.screen.start(command, env, self.stage.project)
@@ -95,6 +96,12 @@ class Person:
     def leave(self) -> None:
         """End Neovim; the screen ends with it."""
         self.command("qa!")
+
+    def start_again(self, *files: str) -> None:
+        """End Neovim and start another one."""
+        self.leave()
+        self.screen.close()
+        self.start(*files)
 
     def file(self, name: str) -> Path:
         return self.stage.project / name

@@ -10,6 +10,7 @@ from tests.e2e.neovim.person import Person
 
 READ = 'call read {"path": "notes.txt"}'
 EDIT = 'call edit {"path": "notes.txt", "old_string": "second", "new_string": "changed\\nand more"}'
+ASK = 'call ask {"question": "Which colour?", "options": [{"label": "Red"}, {"label": "Blue"}]}'
 LIST = "Type number and <Enter>"
 """What Neovim's own vim.ui.select shows below its choices."""
 
@@ -34,7 +35,9 @@ def test_an_edit_is_decided_beside_its_diff(person: Person) -> None:
     assert person.file("notes.txt").read_text("utf-8") == "first\nsecond\nthird\n"
     person.keep("permission", asked)
     person.screen.keys("1", "Enter")
-    done = person.screen.wait("It is **done**.", "✓ Edit notes.txt", "✓ Read notes.txt", "and more", "Enter sends")
+    done = person.screen.wait(
+        "It is **done**.", "✓ Edit notes.txt", "✓ Read notes.txt", "and more", "Enter sends", "-- INSERT --"
+    )
     assert person.file("notes.txt").read_text("utf-8") == "first\nchanged\nand more\nthird\n"
     assert "proposed" not in done
     assert done.splitlines()[1].startswith("changed")  # the open buffer was read again
@@ -111,9 +114,7 @@ def test_a_restarted_neovim_loads_the_conversation(person: Person) -> None:
     person.open()
     person.ask("think of it", "say what was said", READ)
     person.screen.wait("✓ Read notes.txt", "Done.")
-    person.leave()
-    person.screen.close()
-    person.start()
+    person.start_again()
     person.command("Acp sessions")
     person.screen.wait("1: @script", LIST)
     person.screen.keys("1", "Enter")
@@ -121,9 +122,7 @@ def test_a_restarted_neovim_loads_the_conversation(person: Person) -> None:
     person.keep("loaded", loaded)
     person.ask("say and it goes on")
     person.screen.wait(lambda text: text.count("and it goes on") == 2)
-    person.leave()
-    person.screen.close()
-    person.start()
+    person.start_again()
     person.command("Acp continue")
     person.screen.wait("and it goes on", "· Ask")
 
@@ -199,3 +198,65 @@ def test_the_health_of_it_is_told(person: Person) -> None:
     shown = person.screen.wait("acp: agent", "it is acp-server", "it loads conversations: yes")
     assert "ERROR" not in shown
     person.keep("health", shown)
+
+
+def test_some_lines_are_put_into_a_prompt(person: Person) -> None:
+    person.open()
+    person.command("Acp model scripted/echo")
+    person.screen.wait("Echo (scripted)")
+    person.command("wincmd h")
+    person.screen.type("jVj:Acp add")
+    person.screen.keys("Enter")
+    person.screen.wait("@notes.txt:2-3", "-- INSERT --")
+    person.screen.keys("C-s")
+    person.screen.wait("Echo (scripted)", lambda text: text.count("second") > 1)
+
+
+def test_a_form_is_filled_in_by_choosing(person: Person) -> None:
+    person.open()
+    person.ask(ASK, "step", "say chosen")
+    person.screen.wait("Which colour?", "1: Red", "2: Blue", LIST)
+    person.screen.keys("2", "Enter")
+    person.screen.wait("chosen", "Enter sends")
+    person.escape()
+    person.screen.keys("C-w", "k", "z", "R")
+    person.screen.wait("Blue", lambda text: "```text" in text)
+
+
+def test_what_is_said_to_a_running_turn_joins_it(person: Person) -> None:
+    person.open()
+    person.ask("say begun", 'call bash {"command": "sleep 4"}', "step", "say not reached")
+    person.screen.wait("sleep 4?", LIST)
+    person.screen.keys("1", "Enter")
+    person.screen.wait(lambda text: LIST not in text, "-- INSERT --")
+    person.screen.paste("@script\nsay it was taken up")
+    person.screen.wait(lambda text: "taken up" in person.prompt(text))
+    person.escape()
+    person.screen.keys("g", "Enter")
+    shown = person.screen.wait(lambda text: text.count("it was taken up") == 2, "Enter sends")
+    assert "waiting" not in shown
+    assert shown.count("not reached") == 1
+
+
+def test_the_chat_is_hidden_and_shown_while_a_turn_runs(person: Person) -> None:
+    person.open()
+    person.ask("say begun", "wait 3000", "say and over")
+    person.screen.wait("Ctrl-C stops")
+    person.command("Acp")
+    person.screen.wait(lambda text: "│" not in text)
+    person.command("Acp")
+    person.screen.wait("│", "Enter sends", lambda text: text.count("and over") == 2)
+
+
+def test_without_a_key_the_ways_to_log_in_are_offered(person: Person) -> None:
+    person.model = None
+    person.start_again("notes.txt")
+    person.command("Acp open")
+    shown = person.screen.wait("Provider key", "Demo model", LIST)
+    place = re.search(r"(\d): Demo model", shown)
+    assert place
+    person.screen.keys(place[1], "Enter")
+    person.screen.wait("· Ask", "Demo (scripted)")
+    person.command("Acp open")
+    person.ask("say it answers")
+    person.screen.wait(lambda text: text.count("it answers") == 2)

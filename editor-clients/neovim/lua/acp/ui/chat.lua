@@ -3,6 +3,7 @@
 local bar = require("acp.ui.bar")
 local config = require("acp.config")
 local files = require("acp.files")
+local follow = require("acp.ui.follow")
 local hub = require("acp.hub")
 local keys = require("acp.ui.keys")
 local painter = require("acp.ui.painter")
@@ -99,7 +100,7 @@ function M.show(session)
   current = session
   local page = pages[session]
   windows.show(page.painter.buf, page.prompt.buf)
-  painter.to_end(windows.chat)
+  follow.to_end(windows.chat)
   M.bars()
   windows.focus()
 end

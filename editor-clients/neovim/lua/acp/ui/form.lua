@@ -23,27 +23,37 @@ function M.serve(params, reply)
   local schema = params.requestedSchema
   local required = schema.required or {}
   local names = M.order(schema.properties or {}, required)
+  idle.when(function(free)
+    M.ask(params.message or "", schema.properties or {}, required, names, function(result)
+      free()
+      reply(nil, result)
+    end)
+  end)
+end
+
+---Asks the fields in turn and gives the answer to the form.
+---@param message string
+---@param fields table<string, acp.Field>
+---@param required string[]
+---@param names string[]
+---@param answer fun(result: table)
+function M.ask(message, fields, required, names, answer)
   local content = {}
   local function ask(place)
     local name = names[place]
     if not name then
-      return reply(nil, next(content) and { action = "accept", content = content } or { action = "decline" })
+      return answer(next(content) and { action = "accept", content = content } or { action = "decline" })
     end
-    M.field(params.message or "", name, schema.properties[name], function(value)
+    M.field(message, name, fields[name], function(value)
       if value == nil and vim.tbl_contains(required, name) then
-        return reply(nil, { action = "cancel" })
+        return answer({ action = "cancel" })
       end
       content[name] = value
-      if value ~= nil and M.settles(names, place) then
-        return ask(#names + 1)
-      end
-      ask(place + 1)
+      local settled = value ~= nil and M.settles(names, place)
+      ask(settled and #names + 1 or place + 1)
     end)
   end
-  idle.when(function(free)
-    ask(1)
-    free()
-  end)
+  ask(1)
 end
 
 ---Returns the fields in the order in which they are asked: choices first, lines to be written last.

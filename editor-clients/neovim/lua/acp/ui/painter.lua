@@ -3,12 +3,15 @@
 
 local config = require("acp.config")
 local folds = require("acp.ui.folds")
+local follow = require("acp.ui.follow")
 local format = require("acp.ui.format")
 local marks = require("acp.ui.marks")
 
 local M = {}
 
 local FRAME_MS = 33
+local LONGEST_FRAME_MS = 250
+local SHARE = 4 -- drawing and what Neovim makes of it take at most this part of the time
 
 ---@class acp.Place Where a block stands; a blank line stands before each but the first.
 ---@field row integer its first line, from 0
@@ -23,6 +26,7 @@ local FRAME_MS = 33
 ---@field private pending string[] what is to be appended to the last block
 ---@field private scheduled boolean
 ---@field private drawn_ms integer
+---@field private frame_ms integer how long the next frame lasts at least
 local Painter = {}
 Painter.__index = Painter
 
@@ -31,7 +35,7 @@ Painter.__index = Painter
 ---@return acp.Painter
 function M.new(transcript)
   local buf = vim.api.nvim_create_buf(false, true)
-  local self = setmetatable({ buf = buf, scheduled = false, drawn_ms = 0 }, Painter)
+  local self = setmetatable({ buf = buf, scheduled = false, drawn_ms = 0, frame_ms = FRAME_MS }, Painter)
   vim.bo[buf].undolevels = -1
   vim.bo[buf].modifiable = false
   self:replace(transcript)
@@ -67,7 +71,7 @@ function Painter:replace(transcript)
   end)
   for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
     self:attach(win)
-    M.to_end(win)
+    follow.to_end(win)
   end
 end
 
@@ -95,7 +99,7 @@ function Painter:change(change)
   end
   if not self.scheduled then
     self.scheduled = true
-    local wait = math.max(0, FRAME_MS - (vim.uv.now() - self.drawn_ms))
+    local wait = math.max(0, self.frame_ms - (vim.uv.now() - self.drawn_ms))
     vim.defer_fn(function()
       self:draw()
     end, wait)
@@ -108,7 +112,7 @@ function Painter:draw()
   if not vim.api.nvim_buf_is_valid(self.buf) then
     return
   end
-  local following = self:_followers()
+  local following = follow.windows(self.buf)
   local dirty, pending = self.dirty, table.concat(self.pending)
   self.dirty, self.pending = {}, {}
   self:_edit(function()
@@ -120,8 +124,20 @@ function Painter:draw()
     end
   end)
   for _, win in ipairs(following) do
-    M.to_end(win)
+    follow.to_end(win)
   end
+  self:_pace(vim.uv.hrtime())
+end
+
+---Sees how long Neovim takes to show what was drawn: frames of a long conversation last longer, so that typing stays
+---quick.
+---@private
+---@param drawn_ns integer
+function Painter:_pace(drawn_ns)
+  vim.defer_fn(function()
+    local shown_ms = (vim.uv.hrtime() - drawn_ns) / 1e6
+    self.frame_ms = math.floor(math.min(LONGEST_FRAME_MS, math.max(FRAME_MS, SHARE * shown_ms)))
+  end, 1)
 end
 
 ---Returns the block that stands at a line, and its place; nil between blocks.
@@ -146,15 +162,6 @@ function Painter:prompts()
     end
   end
   return found
-end
-
----Moves a window to the end of the buffer.
----@param win integer
-function M.to_end(win)
-  local buf = vim.api.nvim_win_get_buf(win)
-  local last = vim.api.nvim_buf_line_count(buf)
-  local line = vim.api.nvim_buf_get_lines(buf, last - 1, last, false)[1]
-  vim.api.nvim_win_set_cursor(win, { last, #line })
 end
 
 ---@param set table<integer, boolean>
@@ -189,19 +196,6 @@ function Painter:_edit(body)
   body()
   vim.bo[self.buf].modifiable = false
   vim.bo[self.buf].modified = false
-end
-
----Returns the windows whose cursor is at the end: they go on with what is added.
----@private
----@return integer[]
-function Painter:_followers()
-  local last, found = vim.api.nvim_buf_line_count(self.buf), {}
-  for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
-    if vim.api.nvim_win_get_cursor(win)[1] >= last then
-      found[#found + 1] = win
-    end
-  end
-  return found
 end
 
 ---@private

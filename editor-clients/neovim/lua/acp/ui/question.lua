@@ -7,6 +7,8 @@ local idle = require("acp.ui.idle")
 
 local M = {}
 
+local STOP_MS = 20
+
 ---@type { session: acp.Session, question: acp.Question, seen?: boolean }[]
 local waiting = {}
 
@@ -58,40 +60,50 @@ function M.answer(kind)
   return false
 end
 
+---Opens a question. What is being written is left for it, and gone on with afterwards.
 ---@param entry { session: acp.Session, question: acp.Question, seen?: boolean }
 ---@param free? fun() called once the list is away
 function M.open(entry, free)
-  local question = entry.question
   entry.seen = true
-  free = free or function() end
   local writing = vim.api.nvim_get_mode().mode == "i"
   if writing then
     vim.cmd("stopinsert")
   end
-  if config.values.show_diff and not diff.is_shown(question.call.toolCallId) then
-    diff.show(question.call, true, M.actions(question))
-  end
-  vim.schedule(function()
-    if question.done then
-      return free()
-    end
-    vim.cmd("redraw")
-    vim.ui.select(question.options, {
-      prompt = (question.call.title or "May this be done") .. "?",
-      kind = "acp-permission",
-      format_item = function(option)
-        return option.name
-      end,
-    }, function(option)
-      vim.cmd("redraw") -- so that a list of Neovim's own does not wait for Enter
-      free()
-      if option then
-        entry.session:decide(question, option)
+  vim.defer_fn(function() -- Insert mode ends with the next turn of the main loop
+    M.choose(entry, function()
+      if free then
+        free()
       end
       if writing and vim.bo.filetype == "acp-prompt" then
         vim.cmd("startinsert!")
       end
     end)
+  end, writing and STOP_MS or 0)
+end
+
+---@param entry { session: acp.Session, question: acp.Question }
+---@param away fun()
+function M.choose(entry, away)
+  local question = entry.question
+  if question.done then
+    return away()
+  end
+  if config.values.show_diff and not diff.is_shown(question.call.toolCallId) then
+    diff.show(question.call, true, M.actions(question))
+  end
+  vim.cmd("redraw")
+  vim.ui.select(question.options, {
+    prompt = (question.call.title or "May this be done") .. "?",
+    kind = "acp-permission",
+    format_item = function(option)
+      return option.name
+    end,
+  }, function(option)
+    vim.cmd("redraw") -- so that a list of Neovim's own does not wait for Enter
+    if option then
+      entry.session:decide(question, option)
+    end
+    away()
   end)
 end
 
