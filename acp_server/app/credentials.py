@@ -1,7 +1,8 @@
 """Keys that a person has stored with `acp-server login`: one file in the config place (docs/credentials.md).
 
-Owns the file: who may read it, how it changes, which name a key has in it. A stored key stands in for the variable of
-the environment of the same name, and the variable wins. No key is ever in a message of an error.
+Owns the file: who may read it and which name a key has in it; how it changes is `private_file`'s matter. A stored key
+stands in for the variable of the environment of the same name, and the variable wins. No key is ever in a message of
+an error.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from acp_server.app.places import account_home, find_places
+from acp_server.app.private_file import alone, remove_file, replace_file
 from acp_server.base.errors import ServerError
 
 FILE: Final = "credentials.json"
 LARGEST: Final = 256 * 1024
 LONGEST_KEY: Final = 16 * 1024
-OWNER_ONLY: Final = 0o600
+CODE: Final = "CREDENTIALS_FAILED"
 _FORM: Final = 1
 
 
@@ -67,7 +69,7 @@ class Credentials:
         """
         if not key or len(key) > LONGEST_KEY or not all("\x21" <= character <= "\x7e" for character in key):
             raise ServerError("INVALID_CREDENTIAL", "A key has no blanks, line breaks or letters beyond ASCII.")
-        with self._alone():
+        with alone(self.path, CODE):
             self._write({**self._read(), name: key})
         return self.path
 
@@ -79,11 +81,12 @@ class Credentials:
         """
         if not os.path.lexists(self.path):
             return ()
-        with self._alone():
+        with alone(self.path, CODE):
             known = self._known(lenient=name is None)
             gone = tuple(known) if name is None else tuple(known.keys() & {name})
             if name is None or (gone and len(known) == 1):
-                self._remove()
+                remove_file(self.path, CODE)
+                self._stamp = None
             elif gone:
                 self._write({other: key for other, key in known.items() if other != name})
         return gone
@@ -111,63 +114,9 @@ class Credentials:
         return self._keys
 
     def _write(self, keys: Mapping[str, str]) -> None:
-        """Put a whole new file in the place of the old one: whoever reads meanwhile reads one of the two."""
-        path = self.path
-        fresh = f"{path}.{os.getpid()}.new"
         text = json.dumps({"version": _FORM, "keys": dict(sorted(keys.items()))}, indent=2) + "\n"
-        try:
-            with suppress(FileNotFoundError):
-                os.unlink(fresh)  # noqa: PTH108 - likewise
-            fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY)
-            try:
-                os.fchmod(fd, OWNER_ONLY)
-                with os.fdopen(fd, "w", encoding="utf-8", closefd=False) as file:
-                    file.write(text)
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-            os.replace(fresh, path)  # noqa: PTH105 - likewise
-            self._keep_folder()
-        except OSError as error:
-            with suppress(OSError):
-                os.unlink(fresh)  # noqa: PTH108 - likewise
-            raise ServerError("CREDENTIALS_FAILED", f"{path} cannot be written: {error.strerror}.") from error
+        replace_file(self.path, text, CODE)
         self._stamp = None
-
-    def _remove(self) -> None:
-        try:
-            os.unlink(self.path)  # noqa: PTH108 - likewise
-            self._keep_folder()
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise ServerError("CREDENTIALS_FAILED", f"{self.path} cannot be removed: {error.strerror}.") from error
-        finally:
-            self._stamp = None
-
-    def _keep_folder(self) -> None:
-        fd = os.open(os.path.dirname(self.path), os.O_RDONLY | os.O_CLOEXEC)  # noqa: PTH120 - likewise
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Let no other login or logout change the file meanwhile."""
-        from fcntl import LOCK_EX, flock  # noqa: PLC0415 - only changes need it
-
-        folder = os.path.dirname(self.path)  # noqa: PTH120 - likewise
-        try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - likewise
-            fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise ServerError("CREDENTIALS_FAILED", f"{folder} cannot be used: {error.strerror}.") from error
-        try:
-            flock(fd, LOCK_EX)
-            yield
-        finally:
-            os.close(fd)
 
 
 def stored_keys(environment: Mapping[str, str]) -> Callable[[str], str | None]:

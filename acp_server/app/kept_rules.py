@@ -1,28 +1,25 @@
 """Rules of consent that outlive a session: one file of the person's, which any number of servers may change.
 
-Owns its form and its safety: it belongs to the account, nobody else may write it, it is replaced whole and durably, and
-changes of several processes come one after the other. Tools cannot reach it: it lies in a place of the server's own.
+Owns its form and its safety: it belongs to the account and nobody else may write it. Tools cannot reach it: it lies in
+a place of the server's own. How it changes is `private_file`'s matter.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import stat
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from fcntl import LOCK_EX, LOCK_NB, flock
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from acp_server.agent.consent.rules import Rule, rule_from_json
+from acp_server.app.private_file import alone, replace_file
 from acp_server.base.errors import ServerError
 
 NAME: Final = "permissions.json"
 LARGEST: Final = 4 << 20
-BUSY_SECONDS: Final = 2.0
+CODE: Final = "RULES_FAILED"
 _FORM: Final = 1
 _Rules: TypeAlias = Mapping[str, tuple[Rule, ...]]
 """By project; the person's own stand at the empty name."""
@@ -53,7 +50,7 @@ class RuleFile:
     def add(self, rule: Rule, project: str) -> None:
         """See KeptRules. Raise ServerError: as `rules`, or RULES_FAILED when the disk refuses."""
         place = "" if rule.scope == "user" else project
-        with self._alone():
+        with alone(self.path, CODE):
             known = self._read()
             if rule not in known.get(place, ()):
                 self._write({**known, place: (*known.get(place, ()), rule)})
@@ -61,7 +58,7 @@ class RuleFile:
     def remove(self, rule: Rule, project: str) -> bool:
         """See KeptRules; raise as `add`."""
         place = "" if rule.scope == "user" else project
-        with self._alone():
+        with alone(self.path, CODE):
             known = self._read()
             if rule not in known.get(place, ()):
                 return False
@@ -94,59 +91,7 @@ class RuleFile:
             "user": [rule.to_json() for rule in rules.get("", ())],
             "projects": {name: [rule.to_json() for rule in kept] for name, kept in rules.items() if name and kept},
         }
-        fresh = f"{path}.{secrets.token_hex(8)}"
-        try:
-            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            try:
-                with os.fdopen(descriptor, "w", encoding="utf-8", closefd=False) as file:
-                    file.write(json.dumps(document, indent=2) + "\n")
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            Path(fresh).replace(path)
-            _keep_names(self._folder())
-        except OSError as error:
-            with suppress(OSError):
-                Path(fresh).unlink()
-            raise ServerError("RULES_FAILED", f"{path} cannot be written: {error.strerror}.") from error
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Let no other process change the file meanwhile; one that holds on to it for seconds is given up on."""
-        folder = self._folder()
-        try:
-            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise ServerError("RULES_FAILED", f"{folder} cannot be used: {error.strerror}.") from error
-        try:
-            _lock(descriptor, folder)
-            yield
-        finally:
-            os.close(descriptor)
-
-
-def _lock(descriptor: int, folder: str) -> None:
-    until = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            flock(descriptor, LOCK_EX | LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() >= until:
-                raise ServerError("RULES_FAILED", f"Another process keeps the rules in {folder} locked.") from error
-            time.sleep(0.01)
-        except OSError as error:
-            raise ServerError("RULES_FAILED", f"{folder} cannot be locked: {error.strerror}.") from error
-        else:
-            return
-
-
-def _keep_names(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        replace_file(path, json.dumps(document, indent=2) + "\n", CODE)
 
 
 def _content(path: str, descriptor: int, facts: os.stat_result) -> str:

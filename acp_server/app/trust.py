@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from fcntl import LOCK_EX, flock
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from acp_server.base.errors import ServerError
+from acp_server.app.private_file import alone, replace_file
 
 NAME: Final = "trust.json"
+CODE: Final = "TRUST_FAILED"
 _LARGEST: Final = 1 << 20
 _FORM: Final = 1
 
@@ -39,12 +37,12 @@ class TrustFile:
         Raises:
             ServerError: TRUST_FAILED.
         """
-        with self._alone():
+        with alone(str(self._path), CODE):
             self._write({**self._read(), project: digest})
 
     def revoke(self, project: str) -> None:
         """Trust the project no more; raise as `grant`."""
-        with self._alone():
+        with alone(str(self._path), CODE):
             self._write({name: digest for name, digest in self._read().items() if name != project})
 
     def _read(self) -> Mapping[str, str]:
@@ -65,29 +63,4 @@ class TrustFile:
             return {}
 
     def _write(self, projects: Mapping[str, str]) -> None:
-        fresh = self._path.with_name(f"{NAME}.{secrets.token_hex(8)}")
-        try:
-            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps({"version": _FORM, "projects": dict(projects)}, indent=2) + "\n")
-                file.flush()
-                os.fsync(descriptor)
-            fresh.replace(self._path)
-        except OSError as error:
-            with suppress(OSError):
-                fresh.unlink()
-            raise ServerError("TRUST_FAILED", f"{self._path} cannot be written: {error.strerror}.") from error
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        lock = self._path.with_name(f"{NAME}.lock")
-        try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise ServerError("TRUST_FAILED", f"{self._path.parent} cannot be used: {error.strerror}.") from error
-        try:
-            flock(descriptor, LOCK_EX)  # held for one small write
-            yield
-        finally:
-            os.close(descriptor)
+        replace_file(str(self._path), json.dumps({"version": _FORM, "projects": dict(projects)}, indent=2) + "\n", CODE)

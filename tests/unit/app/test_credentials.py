@@ -12,6 +12,7 @@ from acp_server.app.keys import key_source
 from acp_server.base.errors import ServerError
 
 KEY = "sk-planted-0123456789"
+LOCK = f"{FILE}.lock"
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_a_key_is_kept_for_its_owner_alone(home: Path, credentials: Credentials)
     again = Credentials({"ACP_SERVER_HOME": str(home)})
     assert (again.find("A_KEY"), again.find("B_KEY"), again.find("C_KEY")) == (KEY, "other", None)
     assert again.names() == ("A_KEY", "B_KEY")
-    assert [path.name for path in home.iterdir()] == [FILE], "nothing else is left behind"
+    assert sorted(path.name for path in home.iterdir()) == [FILE, LOCK], "nothing else is left behind"
 
 
 def test_a_wide_umask_makes_no_wide_file(credentials: Credentials) -> None:
@@ -59,7 +60,7 @@ def test_what_another_process_changes_counts_at_once(home: Path, credentials: Cr
     credentials.store("A_KEY", "two")
     assert other.find("A_KEY") == "two"
     assert credentials.forget("A_KEY") == ("A_KEY",)
-    assert (other.find("A_KEY"), [*home.iterdir()]) == (None, [])
+    assert (other.find("A_KEY"), [path.name for path in home.iterdir()]) == (None, [LOCK])
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601, 0o777])
