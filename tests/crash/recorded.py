@@ -32,8 +32,13 @@ _TEXT: Final = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')
 
 
 def why_not() -> str | None:
-    """Return why nothing can be recorded here, or None."""
-    return None if shutil.which("strace") else "there is no strace"
+    """Try it; return why nothing can be recorded here, or None."""
+    strace = shutil.which("strace")
+    if strace is None:
+        return "there is no strace"
+    command = (strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace=openat", "true")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return None if done.returncode == 0 else f"strace may not trace here: {done.stderr.strip()[:200]}"
 
 
 def record(
