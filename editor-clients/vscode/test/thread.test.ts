@@ -78,6 +78,16 @@ test('a failed turn says why and leaves what waits', async () => {
   assert.equal(thread.meta.queue.length, 1);
 });
 
+test('a message that needs a key first waits for it', async () => {
+  const { agent, thread } = await begun();
+  thread.send(draft('one'));
+  agent.turns[0]!.fail(new Failure(-32000, 'Set a key.'));
+  await settled();
+  assert.deepEqual(thread.meta.queue.map((one) => one.text), ['one']);
+  await thread.attach(agent.agent);
+  assert.deepEqual([agent.calls, thread.meta.queue], [['new s1', 'prompt s1', 'prompt s1'], []]);
+});
+
 test('a waiting message can be taken back, or sent into the running turn', async () => {
   const { agent, thread } = await begun();
   for (const words of ['one', 'two', 'three']) thread.send(draft(words));

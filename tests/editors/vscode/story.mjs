@@ -89,7 +89,9 @@ async function turn() {
   await step('the diff opens in the view of the editor', async () => {
     await chat('.tool.asking .diff-open').click();
     await window.page.locator('.monaco-diff-editor').first().waitFor({ timeout: 180_000 });
-    await until('both sides', async () => (await window.page.locator('.monaco-diff-editor .view-line').allInnerTexts()).join('\n').replaceAll('\u00a0', ' ').includes('line.amount * line.price'));
+    const lines = window.page.locator('.monaco-diff-editor .view-line');
+    const sides = async () => (await lines.allInnerTexts()).join('\n').replaceAll('\u00a0', ' ');
+    await until('both sides', async () => (await sides()).includes('line.amount * line.price'));
     await window.picture('permission-dark');
   });
   await step('it is answered by a key', async () => {
@@ -153,6 +155,35 @@ async function choices() {
     await window.picture('modes');
     await chat('.popup-row').filter({ hasText: 'Auto' }).first().click();
     await until('the choice', async () => (await text('.picker-mode')).includes('Auto'));
+  });
+}
+
+async function keyboard() {
+  const focused = () => frame.evaluate(() => document.activeElement.getAttribute('aria-label') ?? '');
+  await step('the keyboard reaches the choices in their order, opens a list and leaves it', async () => {
+    await chat('textarea').focus();
+    const seen = [];
+    for (let presses = 0; presses < 5; presses += 1) {
+      await window.page.keyboard.press('Tab');
+      seen.push((await focused()).split(':')[0]);
+    }
+    const wanted = ['Add a file or the selection', 'Mode', 'Model', 'Effort', 'More choices'];
+    if (seen.join() !== wanted.join()) throw new Error(`the focus went ${seen.join()}`);
+    await window.page.keyboard.press('Enter');
+    await until('the list', async () => (await count('.popup:not([hidden]) .popup-row.marked')) === 1);
+    await window.page.keyboard.press('Escape');
+    await until('no list', async () => (await count('.popup:not([hidden])')) === 0);
+  });
+  await step('a screen reader is told the answer, and the parts have roles', async () => {
+    await until('the words', async () => (await chat('[aria-live=polite]').textContent()).includes('Two modules'));
+    const roles = await frame.evaluate(() =>
+      ['log', 'toolbar', 'combobox', 'meter'].filter((role) => document.querySelector(`[role=${role}]`)),
+    );
+    if (roles.length !== 4) throw new Error(`only ${roles.join()}`);
+    const nameless = await frame.evaluate(
+      () => [...document.querySelectorAll('button')].filter((one) => !one.textContent.trim() && !one.getAttribute('aria-label')).length,
+    );
+    if (nameless > 0) throw new Error(`${nameless} buttons without a name`);
   });
 }
 
@@ -317,6 +348,7 @@ try {
   await firstRun();
   await turn();
   await choices();
+  await keyboard();
   await looks();
   await queueAndStop();
   await conversations();

@@ -179,7 +179,8 @@ export class Thread {
   /** Shows the stored conversation again and goes on with it; a conversation that never began starts anew. */
   async attach(agent: Agent): Promise<void> {
     this.agent = agent;
-    if (!this.stale || this.meta.loading) return;
+    if (this.meta.loading) return;
+    if (!this.stale) return this.advance();
     if (this.begun || this.sessionId) await this.load(agent);
     else await this.start(agent);
   }
@@ -195,6 +196,12 @@ export class Thread {
     this.advance();
   }
 
+  /** The session is nowhere: the conversation begins again under another one. */
+  private async startAnew(agent: Agent): Promise<void> {
+    this.transcript.setMeta({ title: '' });
+    await this.start(agent);
+  }
+
   private async load(agent: Agent): Promise<void> {
     const before = this.begun;
     this.transcript.setMeta({ loading: true });
@@ -208,7 +215,7 @@ export class Thread {
       this.interrupted = '';
     } catch (thrown) {
       const failure = failureOf(thrown);
-      if (failure.notFound && !before) await this.start(agent);
+      if (failure.notFound && !before) await this.startAnew(agent);
       else if (!agent.over) this.transcript.notice('error', 'This conversation cannot be shown.', failure.message);
     } finally {
       this.transcript.setMeta({ loading: false });
@@ -240,8 +247,10 @@ export class Thread {
     } catch (thrown) {
       this.transcript.endTurn();
       const failure = failureOf(thrown);
-      if (failure.needsAuth) this.ports.needsAuth(failure);
-      if (!agent.over) this.transcript.notice('error', 'The turn failed.', failure.message);
+      if (failure.needsAuth) {
+        this.queue([draft, ...this.meta.queue]);
+        this.ports.needsAuth(failure);
+      } else if (!agent.over) this.transcript.notice('error', 'The turn failed.', failure.message);
       reason = 'failed';
     }
     this.transcript.setMeta({ running: false });

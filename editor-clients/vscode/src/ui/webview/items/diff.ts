@@ -19,7 +19,8 @@ export function diffStat(diff: Diff): HTMLElement {
   const count = (sign: Line['sign']): number => lines.filter((line) => line.sign === sign).length;
   const [more, less] = [count('+'), count('-')];
   const words = `${more} lines added, ${less} removed`;
-  return h('span', { class: 'stat', title: words, 'aria-label': words }, h('span', { class: 'plus' }, `+${more}`), less > 0 ? h('span', { class: 'minus' }, `−${less}`) : null);
+  const minus = less > 0 ? h('span', { class: 'minus' }, `−${less}`) : null;
+  return h('span', { class: 'stat', title: words, 'aria-label': words }, h('span', { class: 'plus' }, `+${more}`), minus);
 }
 
 export function diffElement(item: ToolItem, diff: Diff, index: number): HTMLElement {
@@ -30,11 +31,13 @@ export function diffElement(item: ToolItem, diff: Diff, index: number): HTMLElem
     icon('diff'),
     'Open diff',
   );
-  const file = h('button', { type: 'button', class: 'link diff-file', title: diff.path, onclick: () => post({ type: 'place', path: diff.path, line: item.places[0]?.line ?? null }) }, name);
+  const show = (): void => post({ type: 'place', path: diff.path, line: item.places[0]?.line ?? null });
+  const file = h('button', { type: 'button', class: 'link diff-file', title: diff.path, onclick: show }, name);
   const shown = hunks(linesOf(diff));
   const rows = shown.slice(0, MOST_LINES).map(row);
   if (shown.length > MOST_LINES) rows.push(h('div', { class: 'diff-more' }, `… ${shown.length - MOST_LINES} more lines`));
-  return h('div', { class: 'diff' }, h('div', { class: 'diff-head' }, file, open), h('div', { class: 'diff-lines', role: 'img', 'aria-label': `Change of ${name}` }, ...rows));
+  const lines = h('div', { class: 'diff-lines', role: 'group', 'aria-label': `Change of ${name}` }, ...rows);
+  return h('div', { class: 'diff' }, h('div', { class: 'diff-head' }, file, open), lines);
 }
 
 function row(line: Line | null): HTMLElement {

@@ -25,7 +25,10 @@ import xml from 'highlight.js/lib/languages/xml';
 import yaml from 'highlight.js/lib/languages/yaml';
 
 const LONGEST = 20_000;
-const languages = { bash, c, cpp, csharp, css, diff, go, ini, java, javascript, json, kotlin, lua, markdown, php, python, ruby, rust, sql, swift, typescript, xml, yaml };
+const languages = {
+  ...{ bash, c, cpp, csharp, css, diff, go, ini, java, javascript, json, kotlin },
+  ...{ lua, markdown, php, python, ruby, rust, sql, swift, typescript, xml, yaml },
+};
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
 
 /** Returns code as HTML, coloured where its language is known and it is not very long. */

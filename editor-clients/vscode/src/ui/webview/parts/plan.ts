@@ -24,7 +24,8 @@ export class Plan {
     this.element.hidden = entries.length === 0;
     const current = entries.find((entry) => entry.status === 'in_progress') ?? entries.find((entry) => entry.status === 'pending');
     const words = current?.content ?? 'All done';
-    this.head.replaceChildren(icon('plan'), h('span', { class: 'plan-words' }, words), h('span', { class: 'plan-count' }, `${done}/${entries.length}`), icon('chevron', 'chevron'));
+    const count = h('span', { class: 'plan-count' }, `${done}/${entries.length}`);
+    this.head.replaceChildren(icon('plan'), h('span', { class: 'plan-words' }, words), count, icon('chevron', 'chevron'));
     this.list.replaceChildren(
       ...entries.map(({ content, status }) => {
         const mark = status === 'pending' ? h('span', { class: 'plan-dot' }) : icon(MARKS[status], status === 'in_progress' ? 'spin' : '');

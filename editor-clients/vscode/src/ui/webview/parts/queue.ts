@@ -20,5 +20,6 @@ function row(draft: Draft, running: boolean, can: Can): HTMLElement {
   else if (can.steer) acts.push(iconButton('send', 'Say it now, into the running turn', now));
   acts.push(iconButton('edit', 'Take back and change', () => post({ type: 'unqueue', id: draft.id })));
   const words = draft.text || `${draft.pictures.length + draft.mentions.length} attached`;
-  return h('div', { class: 'queued', role: 'listitem' }, h('span', { class: 'queued-mark' }, 'Next'), h('span', { class: 'queued-text', title: words }, words), ...acts);
+  const text = h('span', { class: 'queued-text', title: words }, words);
+  return h('div', { class: 'queued', role: 'listitem' }, h('span', { class: 'queued-mark' }, 'Next'), text, ...acts);
 }

@@ -41,6 +41,7 @@ function tabElement(tab: Tab): HTMLElement {
     state ? mark : null,
     h('span', { class: 'tab-title' }, tab.title),
   );
-  const close = h('button', { type: 'button', class: 'tab-close', 'aria-label': `Close ${tab.title}`, onclick: () => post({ type: 'close', key: tab.key }) }, icon('close'));
+  const shut = (): void => post({ type: 'close', key: tab.key });
+  const close = h('button', { type: 'button', class: 'tab-close', 'aria-label': `Close ${tab.title}`, onclick: shut }, icon('close'));
   return h('div', { class: `tab${tab.active ? ' active' : ''}`, role: 'presentation' }, show, close);
 }
