@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seconds", type=float, default=30.0, help="how long an answer may take (default: 30)")
     made.add_argument("--patience", type=float, default=3.0, help="stretches the times that clauses name (default: 3)")
     made.add_argument("--only", action="append", default=[], metavar="ID", help="a clause; may be repeated")
+    made.add_argument("--jobs", type=int, default=1, help="subjects that are judged at once")
     made.add_argument("--list", action="store_true", help="print the clauses that are judged")
     made.add_argument("--json", action="store_true", help="print the judgement as JSON")
     return made
@@ -75,16 +76,12 @@ def main(words: Sequence[str] | None = None) -> int:
             kit.ordinary()
         except (BrokenError, FaultError, OSError) as why:
             print(f"the agent does not start: {why}", file=sys.stderr)
-            kit.close()
             return 2
-        verdicts = []
-        try:
-            for verdict in run.judged(kit, wanted):
-                verdicts.append(verdict)
-                if not given.json:
-                    print(report.row(verdict), flush=True)
         finally:
             kit.close()
+        verdicts = run.side_by_side(kit.options, Path(root), wanted, given.jobs)
+    if not given.json:
+        print("\n".join(report.row(verdict) for verdict in verdicts))
     print(report.document(verdicts) if given.json else report.summary(verdicts))
     return report.status(verdicts)
 

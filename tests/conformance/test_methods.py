@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from acp_server.tools.ask import AskTool
 from tests.e2e.stage import Stage, script, stop_reason
 from tests.support.client import Client
 from tests.support.trace import Obj
@@ -179,3 +180,15 @@ def test_a_script_that_is_wrong_is_told_with_its_line(client: Client, session: s
     answer, _ = client.prompt(session, script("say Fine.", "sing Loudly."))
     assert answer["error"]["code"] == -32603
     assert "ine 3" in answer["error"]["data"]["details"]
+
+
+# -- commands and questions
+
+
+def test_a_backslash_begins_a_command_like_a_slash(client: Client, session: str) -> None:
+    said = [client.said(client.prompt(session, f"{mark}mcp")[1]) for mark in ("/", "\\")]
+    assert said[0] == said[1] != ""
+
+
+def test_the_model_is_told_to_ask_for_no_secret() -> None:
+    assert "Never ask for passwords or keys." in AskTool.description
