@@ -159,15 +159,26 @@ def _parked(agent: Agent, args: str) -> str | Started:
     return "\n".join([*lines, "Send `/parked run` to run them, or `/parked drop` to drop them."])
 
 
-def shipped_commands(known: Callable[[], Sequence[Command]]) -> tuple[Command, ...]:
-    """Return the commands that are shipped; `known` gives all that there are, which is what the help shows."""
+def commands_of(commands: Sequence[Command], sources: Sequence[CommandSource], cwd: str | None) -> Sequence[Command]:
+    """Return the commands of a session in that directory; where two have a name, the earlier one has it."""
+    if not sources:
+        return commands
+    found = {command.name: command for command in commands}
+    for source in sources:
+        for command in source(cwd):
+            found.setdefault(command.name, command)
+    return tuple(found.values())
+
+
+def shipped_commands(known: Callable[[str | None], Sequence[Command]]) -> tuple[Command, ...]:
+    """Return the commands that are shipped; `known` gives all of a directory, which is what the help shows."""
     return (
-        Command("help", "Shows the commands.", lambda _agent, _args: _help(known())),
+        Command("help", "Shows the commands.", lambda agent, _args: _help(known(agent.session.header.cwd))),
         Command("status", "Shows this session's model, size and log.", status_words),
         Command("rename", "Gives this session a title.", _rename, "title"),
         Command("parked", "Shows, runs or drops prompts that a crash left unanswered.", _parked, "run | drop"),
     )
 
 
-SHIPPED: Final[tuple[Command, ...]] = shipped_commands(lambda: SHIPPED)
+SHIPPED: Final[tuple[Command, ...]] = shipped_commands(lambda _cwd: SHIPPED)
 """For who composes no others."""

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from acp_server.acp import params
-from acp_server.acp.commands import SHIPPED, Command, CommandSource
+from acp_server.acp.commands import SHIPPED, Command, CommandSource, commands_of
 from acp_server.acp.controller import Controller
 from acp_server.acp.failures import session_not_found
 from acp_server.acp.offered import NOTHING
@@ -75,15 +75,7 @@ class OpenSessions:
 
     def commands(self, agent: Agent) -> Sequence[Command]:
         """Return the slash commands of a session; where two have a name, the earlier one has it."""
-        commands = self._commands()
-        sources = self._sources()
-        if not sources:
-            return commands
-        found = {command.name: command for command in commands}
-        for source in sources:
-            for command in source(agent.session.header.cwd):
-                found.setdefault(command.name, command)
-        return tuple(found.values())
+        return commands_of(self._commands(), self._sources(), agent.session.header.cwd)
 
     def tell_all(self, sentence: str) -> None:
         """Tell the person in every open session."""

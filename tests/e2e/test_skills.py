@@ -77,6 +77,9 @@ def test_a_prompt_file_is_a_command_and_changes_are_shown(stage: Stage, mock: Mo
     put(stage.state / "prompts" / "explain.md", "Explain $ARGUMENTS.\n")
     play.client.prompt(play.session, "go on")
     assert "explain" in commands(play)
+    _, turn = play.client.prompt(play.session, "/help")
+    assert "- `/review`: Reviews a file" in play.client.said(turn)
+    assert "- `/explain`: " in play.client.said(turn)
 
 
 def test_a_workspaces_skills_count_while_their_content_is_trusted(stage: Stage, mock: MockLlm) -> None:

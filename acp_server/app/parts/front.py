@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from acp_server.acp.commands import Command, shipped_commands, unused
+from collections.abc import Sequence
+
+from acp_server.acp.commands import Command, commands_of, shipped_commands, unused
 from acp_server.agent.agent import Agent
 from acp_server.app.places import account_home, find_places
 from acp_server.app.registries import Parts
@@ -22,7 +24,11 @@ def headless(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
 
 def commands(parts: Parts, config: Config) -> None:  # noqa: ARG001 - likewise
     """Register the slash commands that are shipped."""
-    for command in (*shipped_commands(lambda: parts.commands.items), *parts.service_commands):
+
+    def known(cwd: str | None) -> Sequence[Command]:
+        return commands_of(parts.commands.items, parts.command_sources.items, cwd)
+
+    for command in (*shipped_commands(known), *parts.service_commands):
         parts.commands.add(command)
 
     def permissions(agent: Agent, args: str) -> str:
