@@ -33,7 +33,7 @@ def read_preset(given: object, log: EventLog, offer: Offer) -> Preset:
         if given == current.id:
             return current
         raise invalid("value", f"is {given!r}, but a preset is chosen before the first prompt")
-    named = offer.find(given)
+    named = offer.find(given) or (current if given == current.id else None)
     if named is None:
         raise invalid("value", f"is {given!r}, which cannot be chosen. {offer.why_not(given)}")
     return named

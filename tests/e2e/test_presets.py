@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.stage import Stage
-from tests.e2e.test_run import run, session_of
+from tests.e2e.test_run import lines, run, session_of
 from tests.e2e.test_skills import put
 from tests.e2e.test_tools import Play, call, offered, write
 from tests.support.llm_script import Script, text_of
@@ -202,6 +202,19 @@ def test_a_sub_agent_is_made_of_its_parents_preset(stage: Stage, mock: MockLlm) 
     assert asked == [["read", "task"]] * 3
 
 
+def test_a_run_keeps_its_mode_from_a_projects_preset_and_says_so(stage: Stage) -> None:
+    project(stage, "wide", WIDE)
+    with MockLlm(Script([{"text": "Done."}])) as mock:
+        play = Play(stage, mock)
+        trust(play)
+        play.client.agent.end()
+        env = stage.environment(None, mock.environment("openai"))
+        done = run(stage, "--preset", "wide", "--output-format", "stream-json", "go", env=env)
+    found = lines(done.stdout)
+    assert ([line["type"] for line in found[:2]], found[0]["mode"]) == (["session", "notice"], "ask")
+    assert "asks for the mode auto, which allows more than ask" in found[1]["message"]
+
+
 def test_the_command_lists_presets_as_text_and_as_json(stage: Stage) -> None:
     own(stage, "review", REVIEW)
     project(stage, "narrow", 'mode = "plan"\n')
@@ -237,8 +250,11 @@ def test_a_run_has_the_preset_and_what_the_line_says_besides(stage: Stage) -> No
         done = run(stage, "--preset", "writer", "--output-format", "stream-json", "go", env=env)
         first = mock.asked[0].body
         mock.script = Script([{"text": "Yes."}])
+        own(stage, "writer", "tools = []\n")  # the session stays what it was made of
         same = run(stage, "--continue", "--preset", "writer", "again", env=env)
         other = run(stage, "--continue", "--preset", "minimal", "again", env=env)
+        again = mock.asked[-1].body
+        own(stage, "writer", 'mode = "auto"\n')
         narrow = run(stage, "--preset", "writer", "--mode", "plan", "--output-format", "json", "go", env=env)
         nobody = run(stage, "--preset", "nobody", "go", env=env)
     opened = json.loads(done.stdout.splitlines()[0])
@@ -247,6 +263,7 @@ def test_a_run_has_the_preset_and_what_the_line_says_besides(stage: Stage) -> No
     assert [tool["function"]["name"] for tool in first["tools"]] == ["write"]
     assert system(first).endswith("Write.")
     assert (same.returncode, same.stdout) == (0, "Yes.\n")
+    assert [tool["function"]["name"] for tool in again["tools"]] == ["write"]
     assert (other.returncode, "before the first prompt" in other.stderr) == (1, True)
     assert json.loads(narrow.stdout)["mode"] == "plan"
     assert (nobody.returncode, nobody.stdout) == (1, "")

@@ -61,13 +61,14 @@ def choose(
 
 def _is_taken(agent: Agent, preset: Preset) -> bool:
     """Let the session have the preset; return whether it has it anew, and not since earlier turns."""
-    log = agent.session.events
-    fresh, differs = may_choose(log), preset_data(preset) != preset_data(preset_of(log))
-    if differs and not fresh:
-        raise ServerError("PRESET_FIXED", "A preset is chosen before the first prompt of a session.")
-    if differs:
+    current = preset_of(agent.session.events)
+    if not may_choose(agent.session.events):
+        if preset.id != current.id:
+            raise ServerError("PRESET_FIXED", "A preset is chosen before the first prompt of a session.")
+        return False
+    if preset_data(preset) != preset_data(current):
         agent.session.append(PRESET_EVENT, preset_data(preset))
-    return fresh
+    return True
 
 
 def _config(core: Core, config: CallConfig, preset: Preset) -> CallConfig:

@@ -119,8 +119,11 @@ class Run:
         except ServerError as error:
             return Outcome("failed", error.message, error.code), Facts("", 0, 0, None, time.monotonic() - began)
         first, session = agent.session.seq, agent.session
-        wrong = choose(self._core, self._options, agent, preset, self._report.noticed)
+        notices = list[str]()
+        wrong = choose(self._core, self._options, agent, preset, notices.append)
         self._report.opened(_opened(session, agent, resumed=first > 0))
+        for sentence in notices:
+            self._report.noticed(sentence)
         session.observe(self._report.happened)
         try:
             if wrong is not None:
