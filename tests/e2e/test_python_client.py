@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator
 
 import pytest
-from acp_server_client import AgentDied, AgentError, Client, Permission, allow_once
+from acp_server_client import AgentDied, AgentError, Client, Permission, Turn, allow_once
 
 from tests.e2e.stage import Stage, script
 from tests.support.launch import COMMAND, REPOSITORY
@@ -105,6 +105,29 @@ async def test_a_server_that_dies_in_mid_turn_is_told_and_the_session_comes_back
     again = await client.load_session(session.id, str(stage.project))
     assert "".join(update.text for update in again.updates) == "beforebegun"
     assert await again.ask(script("say after")) == "after"
+
+
+async def test_twenty_turns_at_once_outlive_their_server(stage: Stage, client: Client) -> None:
+    """Each of them hears of the death, and each conversation is there afterwards."""
+    sessions = [await client.new_session(str(stage.project)) for _ in range(20)]
+    turns = [session.prompt(script(f"say {canaries(number)}", "hang")) for number, session in enumerate(sessions)]
+
+    async def shown(turn: Turn) -> None:
+        async for update in turn:
+            if update.text:
+                return
+
+    await asyncio.gather(*(shown(turn) for turn in turns))
+    assert client.pid is not None
+    await asyncio.sleep(1)  # text is durable at most 300 ms after it was shown (clause P-21)
+    os.kill(client.pid, signal.SIGKILL)
+    ends = await asyncio.gather(*(turn.stop_reason for turn in turns), return_exceptions=True)
+    assert {type(end) for end in ends} == {AgentDied}
+    await client.start()
+    again = await asyncio.gather(*(client.load_session(session.id, str(stage.project)) for session in sessions))
+    told = ["".join(update.text for update in session.updates) for session in again]
+    assert told == [canaries(number) for number in range(20)]
+    assert await asyncio.gather(*(session.ask(script("say on")) for session in again)) == ["on"] * 20
 
 
 async def test_a_command_that_is_not_there_is_told() -> None:

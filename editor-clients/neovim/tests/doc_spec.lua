@@ -49,6 +49,18 @@ test("every colour is told", function()
   end
 end)
 
+test("no function of Neovim is younger than 0.10", function()
+  local since = {}
+  for _, facts in ipairs(vim.fn.api_info().functions) do
+    since[facts.name] = facts.since
+  end
+  for _, path in ipairs(vim.fn.glob(vim.fs.dirname(here) .. "/{lua,plugin}/**/*.lua", true, true)) do
+    for name in table.concat(vim.fn.readfile(path), "\n"):gmatch("vim%.api%.(nvim_[%w_]+)") do
+      assert(since[name] and since[name] <= 12, ("%s: %s"):format(path, name)) -- 12 is the level of 0.10
+    end
+  end
+end)
+
 test("the tags of the help are fresh (`:helptags doc` makes them)", function()
   local folder = vim.fn.tempname()
   vim.fn.mkdir(folder)

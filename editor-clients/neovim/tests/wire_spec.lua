@@ -165,3 +165,20 @@ test("a flood of lines leaves the main loop its turns", function()
   same(taken, 1000)
   assert(turns > 3, turns)
 end)
+
+test("an agent of another version, and one that ends at once, are told to who waits", function()
+  local client = require("acp.client")
+  local function refused(words)
+    local one, found = client.new({ "sh", "-c", words }, {}, {}), nil
+    one:request("session/list", {}, function(err)
+      found = err
+    end)
+    wait(function()
+      return found
+    end, "the refusal")
+    return { found.message, one.state }
+  end
+  local answer = [[read x; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":2}}'; read x]]
+  same(refused(answer), { "The agent speaks another version of the protocol.", "off" })
+  same(refused("echo no key >&2; exit 4"), { "The agent ended with status 4: no key.", "off" })
+end)

@@ -6,6 +6,7 @@ local rpc = require("acp.wire.rpc")
 
 local M = {}
 
+local VERSION = 1
 local CAPABILITIES = {
   fs = { readTextFile = true, writeTextFile = true },
   auth = { terminal = true },
@@ -175,7 +176,7 @@ end
 function Client:_shake_hands()
   local version = vim.version()
   self.peer:request("initialize", {
-    protocolVersion = 1,
+    protocolVersion = VERSION,
     clientCapabilities = CAPABILITIES,
     clientInfo = {
       name = "acp.nvim",
@@ -183,6 +184,9 @@ function Client:_shake_hands()
       version = ("%d.%d.%d"):format(version.major, version.minor, version.patch),
     },
   }, function(err, result)
+    if result and result.protocolVersion ~= VERSION then
+      err = { code = rpc.INTERNAL, message = "The agent speaks another version of the protocol." }
+    end
     if err or not result then
       if self.process then
         self:stop()

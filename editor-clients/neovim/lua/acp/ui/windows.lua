@@ -53,7 +53,7 @@ end
 
 ---Closes both windows; the buffers stay.
 function M.close()
-  for _, win in ipairs({ M.prompt, M.chat }) do
+  for _, win in ipairs({ M.prompt or -1, M.chat or -1 }) do
     if vim.api.nvim_win_is_valid(win) then
       if not pcall(vim.api.nvim_win_close, win, true) then
         vim.api.nvim_win_call(win, function()
