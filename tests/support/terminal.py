@@ -12,6 +12,8 @@ from pathlib import Path
 
 SECONDS = 60.0
 """How long a screen may take to show something on a slow machine."""
+STALL_SECONDS = 240
+"""How long one command of tmux may take: a machine with much else to do stops for minutes."""
 
 
 def is_here() -> bool:
@@ -46,7 +48,7 @@ class Screen:
     def paste(self, text: str) -> None:
         """Paste a text, as a terminal does."""
         subprocess.run(
-            ("tmux", "-S", str(self.socket), "load-buffer", "-"), input=text.encode(), check=True, timeout=30
+            ("tmux", "-S", str(self.socket), "load-buffer", "-"), input=text.encode(), check=True, timeout=STALL_SECONDS
         )
         self._tmux("paste-buffer", "-p")
 
@@ -70,10 +72,10 @@ class Screen:
             time.sleep(0.05)
 
     def close(self) -> None:
-        subprocess.run(("tmux", "-S", str(self.socket), "kill-server"), capture_output=True, check=False, timeout=30)
+        subprocess.run(("tmux", "-S", str(self.socket), "kill-server"), capture_output=True, check=False, timeout=STALL_SECONDS)
 
     def _tmux(self, *words: str) -> str:
         done = subprocess.run(
-            ("tmux", "-S", str(self.socket), *words), capture_output=True, text=True, check=True, timeout=30
+            ("tmux", "-S", str(self.socket), *words), capture_output=True, text=True, check=True, timeout=STALL_SECONDS
         )
         return done.stdout
