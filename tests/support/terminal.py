@@ -72,7 +72,9 @@ class Screen:
             time.sleep(0.05)
 
     def close(self) -> None:
-        subprocess.run(("tmux", "-S", str(self.socket), "kill-server"), capture_output=True, check=False, timeout=STALL_SECONDS)
+        subprocess.run(
+            ("tmux", "-S", str(self.socket), "kill-server"), capture_output=True, check=False, timeout=STALL_SECONDS
+        )
 
     def _tmux(self, *words: str) -> str:
         done = subprocess.run(
