@@ -104,6 +104,8 @@ class Compactor:
     async def compact(self, order: Order, retain: int, cancel: CancelToken) -> Outcome | None:
         """Put a summary in the place of everything but about the newest `retain` tokens; None when nothing may go.
 
+        They are estimated tokens, as prices of nodes are.
+
         Raises:
             SummaryFailed: no summary was to be had.
             ServerError: COMPACTION_BUSY, COMPACTION_NO_GAIN, COMPACTION_CHANGED, or the log refused.
@@ -136,7 +138,7 @@ class Compactor:
         return Outcome(length, before, after)
 
     async def trim(self, order: Order, target: int) -> Outcome | None:
-        """Make the messages fit into `target` tokens without a model; None when nothing more can go.
+        """Make the messages fit into `target` estimated tokens without a model; None when nothing more can go.
 
         Raises:
             ServerError: COMPACTION_BUSY, or the log refused.

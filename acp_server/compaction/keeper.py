@@ -67,7 +67,7 @@ class Keeper:
         room = await self._room(policy, config, cancel)
         if room is None:
             return
-        pending = sum(map(message_tokens, entering))
+        pending = self._meter.calibrated(sum(map(message_tokens, entering)), (config.provider, config.model))
         total = self._total(config) + pending
         if self._doubtful(config, room, total):
             await self._count(config, cancel)
@@ -170,23 +170,27 @@ class Keeper:
         Results are cut only when that makes room for a while: each time breaks the provider's prefix cache, and a
         summary's request is to hit it.
         """
+        route = (order.config.provider, order.config.model)
         over = self._total(order.config) + pending - room.limit
         if await self._compactor.prune(order.policy, over + room.window // PRUNED):
             return
         retain, failed = room.retain, None
         for _ in range(1 + order.policy.compaction_retries):
-            failed = await self._tried(order, retain, cancel)
+            failed = await self._tried(order, self._meter.estimated(retain, route), cancel)
             if failed is not None or self._total(order.config) + pending < room.limit:
                 break
             retain //= 4
         if self._total(order.config) + pending > room.hard:
-            target = max(room.limit - pending, room.limit // 4) - self._meter.calibrated(self._meter.header)
+            target = self._meter.estimated(max(room.limit - pending, room.limit // 4), route) - self._meter.header
             await self._trimmed(order, max(target, 0) * 3 // 4)
         elif failed is not None:
             self._kit.tell(f"The conversation could not be compacted: {failed.message}")
 
     async def _tried(self, order: Order, retain: int, cancel: CancelToken) -> ServerError | None:
-        """Compact once; return why that failed, None when it did not or when there was nothing to compact."""
+        """Compact all but `retain` estimated tokens, once.
+
+        Return why that failed, None when it did not or when there was nothing to compact.
+        """
         try:
             await self._compactor.compact(order, retain, cancel)
         except ServerError as error:
@@ -195,6 +199,7 @@ class Keeper:
         return None
 
     async def _trimmed(self, order: Order, target: int) -> bool:
+        """Leave out what does not fit into `target` estimated tokens; return whether that was anything."""
         try:
             done = await self._compactor.trim(order, target)
         except ServerError as error:

@@ -80,6 +80,12 @@ class Meter:
         anchor = self._anchor_for(route)
         return tokens if anchor is None else round(tokens * anchor.ratio)
 
+    def estimated(self, tokens: int, route: Route | None = None) -> int:
+        """Return what would be estimated for so many tokens of the anchor's model: the way back from `calibrated`."""
+        self._catch_up()
+        anchor = self._anchor_for(route)
+        return tokens if anchor is None or not anchor.ratio else round(tokens / anchor.ratio)
+
     def total(self, route: Route | None = None) -> int:
         """Return the tokens of the request that the log stands for, as that model counts; by default the last one's."""
         self._catch_up()

@@ -54,7 +54,7 @@ class Story:
     seed: int
     sent: list[Sent] = field(default_factory=list)
     inherited: dict[Session, int] = field(default_factory=dict)
-    """How many events a session has in common with the one before it."""
+    """The lives in order: how many events each has in common with the one before it."""
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
@@ -162,7 +162,9 @@ def replayed(events: Sequence[SessionEvent]) -> list[object]:
 
 def common(story: Story, one: Sent, other: Sent) -> bool:
     """Return whether the log of the later request goes on from that of the earlier one, and rewrites nothing of it."""
-    if one.session is not other.session and one.length > story.inherited[other.session]:
+    lives = list(story.inherited)
+    between = lives[lives.index(one.session) + 1 : lives.index(other.session) + 1]
+    if any(one.length > story.inherited[life] for life in between):
         return False
     events = itertools.islice(other.session.events.since(one.length), other.length - one.length)
     return not any(isinstance(event.surface_op, Replace) for event in events)

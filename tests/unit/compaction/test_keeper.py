@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections.abc import Sequence
 
@@ -16,7 +17,7 @@ from acp_server.compaction.policy import Policies, Policy
 from acp_server.compaction.words import CLOSE, OPEN, is_checkpoint
 from acp_server.messages.blocks import PluginSource, text_of
 from acp_server.messages.chunks import FinishChunk, LlmFailure, StreamChunk, TextDelta, ToolCallDelta
-from acp_server.session.events import Replace
+from acp_server.session.events import Replace, SessionEvent
 from tests.support.windows import SUMMARY, Bench, FileTools, WindowModel
 
 WINDOW = 16_000
@@ -216,3 +217,22 @@ async def test_where_retained_tokens_pass_the_window_nothing_is_compacted_and_th
     played = bench(Policies(Policy(retain_tokens=WINDOW)))
     await talked(played, 2)
     assert "retain_tokens must be below the threshold" in played.told[0]
+
+
+async def test_after_a_failure_nothing_is_tried_before_a_part_of_the_window_has_joined() -> None:
+    rng = random.Random(5)
+    played = Bench(WindowModel(WINDOW, rng, max_output=1000), FileTools(rng, longest=600))
+    played.model.summary = lambda: answering(FinishChunk("error", LlmFailure("AUTH", "The key is refused.")))
+    while not any("left out" in sentence for sentence in played.told):
+        assert (await played.say("Go on, please.")).kind == "completed"
+    starts = [event for event in played.events("compaction/start") if event.data["reason"] == "pressure"]
+    filled = [event.data["tokensBefore"] for event in starts if "trimmed" not in _end_of(played, event).data]
+    assert len(filled) == 3
+    apart = [int(str(other)) - int(str(one)) for one, other in itertools.pairwise(filled)]
+    assert min(apart) >= WINDOW // 16 - 100
+    steps = sum(event.seq > starts[0].seq for event in played.events("step/start"))
+    assert steps > 10
+
+
+def _end_of(played: Bench, start: SessionEvent) -> SessionEvent:
+    return next(event for event in played.events("compaction/end") if event.seq > start.seq)
