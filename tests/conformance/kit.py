@@ -28,6 +28,7 @@ NO_CAPABILITIES: Obj = {"fs": {"readTextFile": False, "writeTextFile": False}, "
 AUTH_REQUIRED = -32000
 PING = "_conformance/ping"
 QUIET_SECONDS = 0.3
+END_SECONDS = 2.0
 ALLOWING: Mapping[str, Answerer] = {"session/request_permission": permission("allow_once")}
 REFUSING: Mapping[str, Answerer] = {"session/request_permission": permission("reject_once")}
 
@@ -149,11 +150,19 @@ class Kit:
         for client in {*self.clients[begun:], *([self._ordinary] if self._ordinary else [])}:
             client.trace.excuse(client.agent.proc)
 
-    def close(self) -> None:
-        for client in self.clients:
-            if client.agent.popen.poll() is None:
-                client.agent.end()
+    def end(self, begun: int = 0) -> None:
+        """End the processes since number `begun`, all but the ordinary one: in order where they do that soon."""
+        for client in self.clients[begun:]:
+            if client is self._ordinary:
+                continue
+            client.agent.close_stdin()
+            if client.agent.wait_exit(END_SECONDS) is None:
+                client.trace.excuse(client.agent.proc)
             client.close()
+
+    def close(self) -> None:
+        self._ordinary = None
+        self.end()
         self.model.close()
 
     def traces(self) -> list[Trace]:

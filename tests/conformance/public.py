@@ -20,7 +20,7 @@ AGENTS = {
     "@google/gemini-cli": ("0.61.0", "bundle/gemini.js --acp"),
 }
 """npm package -> version, and what Node runs of it."""
-SWITCHES = ("--jobs", "4", "--seconds", "25")
+SWITCHES = ("--jobs", "2", "--seconds", "25")
 INSTALL_SECONDS = 900
 
 

@@ -33,7 +33,15 @@ def judged(kit: Kit, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 
 def verdict(kit: Kit, check: Check) -> Verdict:
+    """Return what comes of one check; the processes that it started are ended."""
     begun = len(kit.clients)
+    try:
+        return _verdict(kit, check, begun)
+    finally:
+        kit.end(begun)
+
+
+def _verdict(kit: Kit, check: Check, begun: int) -> Verdict:
     try:
         check.judge(kit)
     except NotJudgedError as why:
