@@ -167,7 +167,7 @@ async function keyboard() {
       await window.page.keyboard.press('Tab');
       seen.push((await focused()).split(':')[0]);
     }
-    const wanted = ['Add a file or the selection', 'Mode', 'Model', 'Effort', 'More choices'];
+    const wanted = ['Add a file or the selection', 'Mode', 'Model', 'Reasoning effort', 'More choices'];
     if (seen.join() !== wanted.join()) throw new Error(`the focus went ${seen.join()}`);
     await window.page.keyboard.press('Enter');
     await until('the list', async () => (await count('.popup:not([hidden]) .popup-row.marked')) === 1);
