@@ -59,6 +59,8 @@ class Delegation:
         if family is None or kin is None or parent is None:
             raise ToolError("SUBAGENT_LIMIT", "no sub-agent can be started here")
         require_room(family, kin, parent)
+        if errand.session_id is not None and kin.registry.get(SessionId(errand.session_id)) is not None:
+            raise ToolError("SUBAGENT_TAKEN", f"a session {errand.session_id} is open already")
         child = Child(family, kin, parent, errand, context)
         life = asyncio.ensure_future(child.live())
         self._lives.add(life)
@@ -101,7 +103,7 @@ class Child:
         self._parent = parent
         self._errand = errand
         self._context = context
-        self._id = SessionId(kin.ids.new())
+        self._id = SessionId(kin.ids.new() if errand.session_id is None else errand.session_id)
         self._agent: Agent | None = None
         self._stopped = False
 

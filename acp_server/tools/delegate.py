@@ -14,11 +14,15 @@ ReportKind: TypeAlias = Literal["completed", "cancelled", "failed"]
 
 @value
 class Errand:
-    """What a sub-agent is to do; `inherits` is whether it begins with the conversation's turns that are over."""
+    """What a sub-agent is to do; `inherits` is whether it begins with the conversation's turns that are over.
+
+    `session_id` is for a caller that has to know the session before it begins; without it the id is a fresh one.
+    """
 
     label: str
     prompt: str
     inherits: bool = False
+    session_id: str | None = None
 
 
 @value
@@ -39,7 +43,7 @@ class Delegate(Protocol):
         """Return the report once the sub-agent's turn is over and its session is closed.
 
         Raises:
-            ToolError: SUBAGENT_LIMIT, no sub-agent can be started here.
+            ToolError: SUBAGENT_LIMIT, no sub-agent can be started here; SUBAGENT_TAKEN, the id is an open session's.
             ServerError: its session cannot be made.
         """
         ...
