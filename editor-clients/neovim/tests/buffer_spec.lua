@@ -8,7 +8,7 @@ local transcript = require("acp.transcript")
 ---@return acp.Transcript, acp.Painter, fun(): string[]
 local function fresh()
   local painted
-  local one = transcript.new("/work", function(change)
+  local one = transcript.new("/srv", function(change)
     painted:change(change)
   end)
   painted = painter.new(one)

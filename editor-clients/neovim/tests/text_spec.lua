@@ -8,7 +8,7 @@ local form = require("acp.ui.form")
 local mentions = require("acp.mentions")
 local pickers = require("acp.ui.pickers")
 
-local FILES = { ["a.lua"] = "/work/a.lua", ["a b.txt"] = "/work/a b.txt", ["/etc/hosts"] = "/etc/hosts" }
+local FILES = { ["a.lua"] = "/srv/a.lua", ["a b.txt"] = "/srv/a b.txt", ["/etc/hosts"] = "/etc/hosts" }
 local look = {
   file = function(path)
     return FILES[path]
@@ -21,11 +21,11 @@ local look = {
 test("a mention of a file becomes a link in its place", function()
   same(mentions.blocks("see @a.lua, please", look), {
     { type = "text", text = "see " },
-    { type = "resource_link", uri = "file:///work/a.lua", name = "a.lua" },
+    { type = "resource_link", uri = "file:///srv/a.lua", name = "a.lua" },
     { type = "text", text = ", please" },
   })
   same(mentions.blocks('@"a b.txt"', look), {
-    { type = "resource_link", uri = "file:///work/a%20b.txt", name = "a b.txt" },
+    { type = "resource_link", uri = "file:///srv/a%20b.txt", name = "a b.txt" },
   })
   same(#mentions.blocks("(@/etc/hosts) @a.lua", look), 4)
 end)
@@ -34,7 +34,7 @@ test("a mention of lines becomes their text", function()
   same(mentions.blocks("@a.lua:3-9", look), {
     {
       type = "resource",
-      resource = { uri = "file:///work/a.lua#L3-L9", mimeType = "text/plain", text = "/work/a.lua 3 9" },
+      resource = { uri = "file:///srv/a.lua#L3-L9", mimeType = "text/plain", text = "/srv/a.lua 3 9" },
     },
   })
 end)

@@ -9,7 +9,7 @@ local transcript = require("acp.transcript")
 ---@return acp.Transcript, string[]
 local function fresh()
   local told = {}
-  return transcript.new("/work", function(change)
+  return transcript.new("/srv", function(change)
     told[#told + 1] = ("%s %d"):format(change.how, change.index)
   end),
     told
@@ -77,9 +77,9 @@ end)
 
 test("links and pieces of files are shown as they are written", function()
   local one = fresh()
-  local link = { type = "resource_link", uri = "file:///work/src/a%20b.lua", name = "a b.lua" }
+  local link = { type = "resource_link", uri = "file:///srv/src/a%20b.lua", name = "a b.lua" }
   same(one:words(link), "@src/a b.lua")
-  same(one:words({ type = "resource", resource = { uri = "file:///work/x.py#L3-L9" } }), "@x.py:3-9")
+  same(one:words({ type = "resource", resource = { uri = "file:///srv/x.py#L3-L9" } }), "@x.py:3-9")
   same(one:words({ type = "image", mimeType = "image/png" }), "[image image/png]")
   same(one:path("/elsewhere/x"), "/elsewhere/x")
 end)
@@ -113,7 +113,7 @@ test("a card has its state, its diffs and its output", function()
     title = "Edit x.py",
     status = "completed",
     content = {
-      { type = "diff", path = "/work/x.py", oldText = "a\nb\n", newText = "a\nc\nd\n" },
+      { type = "diff", path = "/srv/x.py", oldText = "a\nb\n", newText = "a\nc\nd\n" },
       { type = "content", content = { type = "text", text = "Edited.\n" } },
     },
   }
@@ -121,7 +121,7 @@ test("a card has its state, its diffs and its output", function()
   same(found.lines, {
     "✓ `Edit x.py` +2 -1",
     "```diff",
-    "/work/x.py",
+    "/srv/x.py",
     "@@ -1,2 +1,3 @@",
     " a",
     "-b",
