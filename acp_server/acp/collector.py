@@ -30,6 +30,6 @@ class Collector:
         finally:
             self._wanting -= 1
             if not self._wanting:
-                gc.freeze()  # and back: what was made goes to the oldest generation, without being looked through
+                gc.freeze()  # and back: all that there is goes to the oldest generation, without being looked through
                 gc.unfreeze()
                 gc.enable()

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from acp_server.acp.rendering import shown_line
+from acp_server.acp.rendering import brief
 from acp_server.messages.blocks import Message, text_of
 
 KEY: Final = "acp_server"
-SHOWN: Final = 60
-"""Characters of a prompt that are shown in a sentence."""
 LISTED: Final = 200
 """Characters of a prompt in a list."""
 
@@ -26,12 +24,15 @@ def steers(meta: object) -> bool:
 
 def queued_words(message: Message, waiting: int) -> str:
     """Return what the person is told of a prompt that waits, the last of so many."""
-    plain = " ".join(text_of(message.content, " ").split())
-    text = plain if len(plain) <= SHOWN else f"{plain[: SHOWN - 1]}…"
-    return f"Queued until the running turn has ended ({waiting} waiting): {shown_line(text)}"
+    text = brief(text_of(message.content, " "))
+    return f"Queued until the running turn has ended ({waiting} waiting): {text}"
 
 
 def queue_update(waiting: Sequence[Message]) -> dict[str, Any]:
     """Return the update that carries the whole queue, for clients that asked for it."""
-    queue = [{"messageId": message.id, "text": text_of(message.content, " ")[:LISTED]} for message in waiting]
-    return {"sessionUpdate": "session_info_update", "_meta": {KEY: {"queue": queue}}}
+    return {"sessionUpdate": "session_info_update", "_meta": {KEY: {"queue": [listed(one) for one in waiting]}}}
+
+
+def listed(message: Message) -> dict[str, Any]:
+    """Return a prompt that waits as lists have it."""
+    return {"messageId": message.id, "text": text_of(message.content, " ")[:LISTED]}

@@ -18,6 +18,8 @@ _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 """Letters and marks that are drawn as nothing."""
+BRIEF: Final = 60
+"""Characters of a message that are shown where another one is in front."""
 _ESCAPED: Final = re.compile(r"\\u\{([0-9A-F]+)\}")
 
 
@@ -31,6 +33,12 @@ def shown(text: str) -> str:
 def shown_line(text: str) -> str:
     """Return the same in one line."""
     return shown(text).replace("\n", r"\u{A}")
+
+
+def brief(text: str) -> str:
+    """Return the beginning of a text in one line, its blanks as one each."""
+    plain = " ".join(text.split())
+    return shown_line(plain if len(plain) <= BRIEF else f"{plain[: BRIEF - 1]}…")
 
 
 def meant(text: str) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from acp_server.acp.queue import listed
 from acp_server.agent.agent import Agent
 from acp_server.base.json_value import JsonObject, JsonValue
-from acp_server.messages.blocks import text_of
 from acp_server.messages.prices import CURRENCY
 from acp_server.session.session import Session
 from acp_server.session.usage import UsageProjection, total_cost
 
-SHOWN = 200
-"""Characters of a waiting prompt that are shown."""
 _COUNTS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens")
 
 
@@ -47,10 +45,7 @@ def status_result(agent: Agent, options: Mapping[str, str], read_only: str | Non
         "seq": session.seq,
         "messages": len(session.messages()),
         "options": dict(options),
-        "queue": [
-            {"messageId": message.id, "text": text_of(message.content, " ")[:SHOWN], "parked": message.id in parked}
-            for message in waiting
-        ],
+        "queue": [{**listed(message), "parked": message.id in parked} for message in waiting],
         "window": {"used": usage.used if usage else None, "size": window, "compactsAt": usage.limit if usage else None},
         "spent": _spent(session),
     }

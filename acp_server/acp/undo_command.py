@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from acp_server.acp.failures import invalid
 from acp_server.acp.params import Params
-from acp_server.acp.rendering import shown_line
+from acp_server.acp.rendering import brief, shown_line
 from acp_server.agent.agent import Agent
 from acp_server.agent.undo import Order, Outcome, Proposal
 from acp_server.base.cancel import CancelToken
@@ -18,8 +18,6 @@ from acp_server.base.values import value
 from acp_server.session.file_undo import Step
 
 HINT: Final = "[N] [messages] [go] | back [messages] [go]"
-SHOWN: Final = 60
-"""Characters of a message that are shown."""
 _LISTED: Final = 10
 _FILES: Final = 100
 _MOST_BACK: Final = 99_999
@@ -154,8 +152,7 @@ def _others(others: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _line(text: str) -> str:
-    plain = " ".join(text.split())
-    return shown_line(plain if len(plain) <= SHOWN else f"{plain[: SHOWN - 1]}…") or "(no text)"
+    return brief(text) or "(no text)"
 
 
 def _order_seq(agent: Agent, command_id: str) -> int | None:

@@ -117,10 +117,6 @@ class Agent:
         self._settle(ident, TurnEnd("aborted", cause=BY_USER))
         return True
 
-    def inject(self, message: Message) -> None:
-        """Let the message join whatever step comes next, without waking anybody."""
-        self.inbox.insert("next-step", message)
-
     def rename(self, title: str, kind: str = "user") -> None:
         """Give the session a title that somebody chose, the person themself; raise ServerError when the log refuses."""
         source = {"kind": kind}

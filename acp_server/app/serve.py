@@ -53,7 +53,7 @@ async def _serve(stdio: Stdio, start: Start, options: ServeOptions, parent: int,
     if start.initialized is not None:
         graph.server.initialized(start.initialized)
     graph.core.warm_up_soon(graph.busy)
-    gc.freeze()  # what is there by now stays as long as the process: never looked through again
+    gc.freeze()  # what is there by now stays: not looked through before a long session is opened
     gc.enable()
     reason = await graph.connection.run(start.unread)
     log.write("info", f"the connection ends: {reason}")

@@ -25,7 +25,6 @@ TEMPORARY: Final[int] = getattr(os, "O_TMPFILE", 0)
 
 NO_MAGIC_LINKS: Final = 0x02
 NO_SYMLINKS: Final = 0x04
-BENEATH: Final = 0x08
 _NO_REPLACE: Final = ctypes.c_uint(1)
 _HOW: Final = struct.Struct("=QQQ")
 _TRIES: Final = 64
@@ -42,17 +41,6 @@ def has_openat2() -> bool:
     except OSError:
         return False
     return True
-
-
-def open_beneath(directory: int, path: str, flags: int, mode: int = 0) -> int:
-    """Return a descriptor of a relative path whose whole way, links included, stays beneath a directory.
-
-    Raises:
-        OSError: EXDEV when the way leaves it; ELOOP for a link where the kernel cannot walk; what opening gives.
-    """
-    if has_openat2():
-        return _retried(directory, path, flags, mode, BENEATH | NO_MAGIC_LINKS)
-    return _walk(directory, path, flags, mode)
 
 
 def open_strictly(path: str, flags: int, mode: int = 0, *, directory: int | None = None) -> int:

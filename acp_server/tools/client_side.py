@@ -5,7 +5,6 @@ Refuses to decide which path may be asked for and which command may run: both ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, Literal, Protocol, TypeAlias
 
 from acp_server.base.cancel import CancelToken
@@ -157,10 +156,6 @@ class ClientSide(Protocol):
             Cancelled: the token was cancelled.
         """
         ...
-
-
-ClientOf = Callable[[str], ClientSide]
-"""Gives the client side of a session by its id."""
 
 
 class NoClient:
